@@ -1,0 +1,33 @@
+# The two commands of the README are `make demo` and `make test`. Each makes its own virtual environment.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PAPER  ?= holohan2017
+
+.PHONY: demo test lint bench reproduce clean
+
+$(BIN)/.installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "discreet needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+demo: $(BIN)/.installed   ## plan, release, estimate and audit a real survey; writes into demo/
+	$(BIN)/discreet demo --output demo --overwrite
+
+test: lint                ## every test, with doctests of code and documentation
+	$(BIN)/python -m pytest -n 2
+
+lint: $(BIN)/.installed   ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(BIN)/.installed  ## speed, as ratios measured in one run; peers get environments of their own
+	$(BIN)/python -m benchmarks
+
+reproduce: $(BIN)/.installed ## a paper's tables and figures: make reproduce PAPER=holohan2017
+	$(BIN)/python -m experiments.$(PAPER)
+
+clean:
+	rm -rf $(VENV) demo results build *.egg-info src/*.egg-info

@@ -1,0 +1,25 @@
+"""discreet: private answers, honest statistics.
+
+Design the best randomisation for a privacy level, release data through it with an exact, certified guarantee,
+and learn from the reports with valid error bars.
+"""
+
+from discreet import errors, mechanisms, privacy
+from discreet._version import __version__
+from discreet.domains import Binary, Categorical, Grid, Ordinal
+from discreet.errors import *  # noqa: F403  # its __all__ is the list of errors
+from discreet.privacy import Guarantee
+from discreet.randomness import Randomness
+
+__all__ = [  # noqa: PLE0604  # errors.__all__ is a list of names
+    "Binary",
+    "Categorical",
+    "Grid",
+    "Guarantee",
+    "Ordinal",
+    "Randomness",
+    "__version__",
+    "mechanisms",
+    "privacy",
+    *errors.__all__,
+]

@@ -1,0 +1,1 @@
+"""Check what was promised: recompute it from the integers, and attack it."""

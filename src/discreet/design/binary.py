@@ -1,0 +1,294 @@
+"""The best randomised response for a yes/no question: every case of ε, δ and what is known of the prevalence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.binary_region import Point, corners, edge_point, rounded, switch_prevalence, variance
+from discreet.design.minimax import EdgeProblem, edge_variance
+from discreet.design.result import Design, Optimality
+from discreet.errors import PrivacyError
+from discreet.mechanisms import BinaryResponse, ChannelResponse
+from discreet.mechanisms.rounding import (
+    RELATIVE_TOLERANCE,
+    checked_delta,
+    checked_epsilon,
+    close_enough,
+    first_fine_enough,
+)
+from discreet.privacy.bounds import exp_bounds
+
+#: Two corners whose variances differ by less than this share are called equally good.
+_TIE = Fraction(1, 10**9)
+_MEASURE = "Variance of the prevalence estimate, times n"
+
+
+def binary(
+    epsilon: float,
+    delta: float = 0.0,
+    prevalence: float | Sequence[float] | None = None,
+    *,
+    symmetric: bool = False,
+    reports: int = 2,
+) -> Design:
+    """The (ε, δ)-private randomised response of least variance for a yes/no question.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The privacy level. With δ = 0 the optimum is ``p00 = p11 = e^ε/(1 + e^ε)`` whatever the prevalence is
+        (Holohan, Leith and Mason 2017, Theorem 2).
+    prevalence : float, (low, high) or None
+        What is known of the share of "yes" before asking; only matters for δ > 0 (their Theorem 3 and
+        Corollary 2). With an interval in which no single design is always best, the worst relative regret is
+        minimised over the whole edge of the feasible region; with None, the worst variance.
+    symmetric : bool
+        Only designs with p00 = p11 (Warner's; their Theorem 4).
+    reports : {2, 4}
+        4: the channel that publishes the truth, flagged, with probability δ and otherwise answers by
+        ε-randomised response. For δ > 0 it dominates every two-report design, for every prevalence and use,
+        since every (ε, δ)-private channel is a garbling of it (Kairouz, Oh and Viswanath 2017).
+
+    Examples
+    --------
+    >>> print(binary(1.0).mechanism.matrix().round(4))
+    [[0.7311 0.2689]
+     [0.2689 0.7311]]
+    >>> round(binary(1.0, delta=0.4, prevalence=0.1).objective, 4)
+    0.24
+    """
+    epsilon, delta = checked_epsilon(epsilon), checked_delta(delta)
+    low, high = _checked_prevalence(prevalence)
+    if reports not in (2, 4):
+        raise PrivacyError(f"reports must be 2 or 4, not {reports!r}")
+    if reports == 4:
+        if symmetric:
+            raise PrivacyError("symmetric=True describes two-report designs; leave it out with reports=4")
+        return _four_reports(epsilon, delta, low, high)
+    if delta == 0 or symmetric:
+        return _warner(epsilon, delta, low, high, symmetric=symmetric)
+    if low == high:
+        return _known(epsilon, delta, low)
+    return _interval(epsilon, delta, low, high, nothing_known=prevalence is None)
+
+
+def _checked_prevalence(prevalence: float | Sequence[float] | None) -> tuple[float, float]:
+    if prevalence is None:
+        return 0.0, 1.0
+    try:
+        ends = [float(p) for p in prevalence] if isinstance(prevalence, Sequence) else [float(prevalence)] * 2
+    except (TypeError, ValueError):
+        raise PrivacyError("prevalence must be a number or an interval (low, high)") from None
+    if len(ends) != 2 or not 0 <= ends[0] <= ends[1] <= 1:
+        raise PrivacyError("prevalence must lie between 0 and 1, or be an interval (low, high) within it")
+    return ends[0], ends[1]
+
+
+def _worst_prevalence(low: float, high: float) -> Fraction:
+    """Where the variance of a symmetric design is largest: as close to ½ as the interval allows."""
+    return Fraction(min(max(0.5, low), high))
+
+
+def _warner(epsilon: float, delta: float, low: float, high: float, *, symmetric: bool) -> Design:
+    at = _worst_prevalence(low, high)
+    asked = Fraction(delta)
+    mechanism = rounded(epsilon, delta, lambda e: corners(e, asked)["warner"])
+    ideal = corners(exp_bounds(epsilon)[1], asked)["warner"]
+    statement = (
+        "no (ε, δ)-private design with p00 = p11 has a smaller variance at any prevalence (Theorem 4)"
+        if symmetric
+        else "no ε-private design with two reports has a smaller variance at any prevalence (Theorem 2)"
+    )
+    notes = []
+    if delta > 0:
+        pure = BinaryResponse(mechanism.p00, mechanism.p11).guarantee.epsilon
+        notes.append(f"this design is in truth ε-private without δ, at ε = ln((e^ε + δ)/(1 − δ)) = {pure:.9g}")
+    return _finished(mechanism, ideal, at, statement, notes, low, high)
+
+
+def _known(epsilon: float, delta: float, prevalence: float) -> Design:
+    at, asked = Fraction(prevalence), Fraction(delta)
+    ideal = corners(exp_bounds(epsilon)[1], asked)
+    order = sorted(ideal, key=lambda name: variance(*ideal[name], at))
+    # Prefer the Warner point among equals: it exposes nobody.
+    best = order[0]
+    ties = [name for name in order if variance(*ideal[name], at) <= variance(*ideal[best], at) * (1 + _TIE)]
+    chosen = "warner" if "warner" in ties else best
+    mechanism = rounded(epsilon, delta, lambda e: corners(e, asked)[chosen])
+    notes = [_beside(ideal, at), *_exposure_notes(chosen, delta)]
+    if len(ties) > 1:
+        notes.insert(0, f"equally good here: {' and '.join(_describe(ideal[name]) for name in ties)}")
+    statement = (
+        "no (ε, δ)-private design with two reports has a smaller variance at this prevalence: the variance falls "
+        "in p00 and p11 and is concave along each tight edge, so a corner is optimal (Theorem 3)"
+    )
+    return _finished(mechanism, ideal[best], at, statement, notes, prevalence, prevalence)
+
+
+def _finished(
+    mechanism: BinaryResponse, ideal: Point, at: Fraction, statement: str, notes: list[str], low: float, high: float
+) -> Design:
+    value = float(variance(mechanism.p00, mechanism.p11, at))
+    certificate = Optimality(value, float(variance(*ideal, at)), statement)
+    where = f"at prevalence {float(at):g}" if low == high else f"at the worst prevalence, {float(at):g}"
+    return Design(mechanism, value, certificate, tuple(notes), f"{_MEASURE} {where}")
+
+
+def _interval(epsilon: float, delta: float, low: float, high: float, *, nothing_known: bool) -> Design:
+    exp_epsilon = float(sum(exp_bounds(epsilon)) / 2)
+    certain = _always_best(epsilon, delta, low, high)
+    if certain is not None:
+        design = _known(epsilon, delta, _certain_point(certain, low, high))
+        note = f"this design is the best at every prevalence from {low:g} to {high:g}"
+        return Design(design.mechanism, design.objective, design.certificate, (note, *design.notes), design.measure)
+    # At prevalence 0 the design (1, δ) has no error at all, so every other one has infinite relative regret.
+    relative = low > 0 and high < 1
+    scale = partial(_best_variance, exp_epsilon=exp_epsilon, delta=delta) if relative else np.ones_like
+    found = EdgeProblem(exp_epsilon, delta, low, high, scale).solve()
+    asked = Fraction(delta)
+
+    def ideal(e: Fraction) -> Point:
+        ends = corners(e, asked)
+        if found.at_warner:
+            return ends["warner"]
+        p00, p11 = ends["no is kept"] if found.at_corner else edge_point(Fraction(found.u), e, asked)
+        return (p11, p00) if found.mirrored else (p00, p11)
+
+    mechanism = rounded(epsilon, delta, ideal)
+    known = "nothing is known of the prevalence" if nothing_known else f"the prevalence lies in [{low:g}, {high:g}]"
+    if relative:
+        measure = "Worst relative regret (variance over the best possible at the same prevalence, minus 1)"
+        value, bound = found.value - 1, found.bound - 1
+        why = "no single design is best throughout, so the worst relative regret over the interval was minimised"
+    else:
+        measure = f"Largest {_MEASURE.lower()}, over prevalences from {low:g} to {high:g}"
+        value, bound = found.value, found.bound
+        why = (
+            "relative regret is unbounded at a prevalence of 0 or 1, so the largest variance over the interval was "
+            "minimised"
+        )
+    statement = (
+        "no (ε, δ)-private design with two reports has a smaller worst case: branch and bound over both tight edges"
+    )
+    notes = (f"{known}: {why}", *_exposure_notes_of(mechanism))
+    return Design(mechanism, value, Optimality(value, bound, statement), notes, measure)
+
+
+def _always_best(epsilon: float, delta: float, low: float, high: float) -> str | None:
+    """The corner that is best at every prevalence of the interval, if there is one.
+
+    The best corner can only change at g, 1 − g and ½, so these and the ends are checked.
+    """
+    ideal = corners(exp_bounds(epsilon)[1], Fraction(delta))
+    g = switch_prevalence(epsilon, delta)
+    points = [low, high, *(p for p in (g, 1 - g, 0.5) if low < p < high)]
+    winners = set(ideal)
+    for point in points:
+        at = Fraction(point)
+        values = {name: variance(*p, at) for name, p in ideal.items()}
+        best = min(values.values())
+        winners &= {name for name, value in values.items() if value <= best * (1 + _TIE)}
+    return min(winners, key=lambda name: name != "warner") if winners else None
+
+
+def _certain_point(name: str, low: float, high: float) -> float:
+    """The prevalence at which the variance of an everywhere-best design is reported: the worst in the interval."""
+    if name == "warner":
+        return float(_worst_prevalence(low, high))
+    return high if name == "no is kept" else low
+
+
+def _best_variance(prevalences: NDArray[np.float64], exp_epsilon: float, delta: float) -> NDArray[np.float64]:
+    """The smallest variance of the three corners at each prevalence."""
+    warner = (exp_epsilon + 1) / (exp_epsilon + 2 * delta - 1)
+    candidates = [
+        edge_variance(u, prevalences, exp_epsilon, delta, mirrored=mirrored)
+        for u, mirrored in ((warner, False), (1 / delta, False), (1 / delta, True))
+    ]
+    return np.asarray(np.minimum.reduce(candidates))
+
+
+def _four_reports(epsilon: float, delta: float, low: float, high: float) -> Design:
+    """Truth published and flagged with probability δ, ε-randomised response otherwise."""
+    if delta == 0:
+        raise PrivacyError("reports=4 needs delta > 0; with delta = 0 two reports are already optimal")
+    exp_low = exp_bounds(epsilon)[0]
+    asked = Fraction(delta)
+
+    def attempt(denominator: int) -> ChannelResponse | None:
+        shown = int(asked * denominator)
+        rest = denominator - shown
+        other = math.ceil(rest / (exp_low + 1))
+        keep = rest - other
+        if shown < asked * denominator * (1 - RELATIVE_TOLERANCE):
+            return None
+        if rest and not (keep > other and close_enough(Fraction(keep, other), epsilon)):
+            return None
+        return ChannelResponse([[keep, other, shown, 0], [other, keep, 0, shown]], epsilon)
+
+    mechanism = first_fine_enough(epsilon, attempt)
+    at = _worst_prevalence(low, high)
+    (keep, other, shown, _), _ = mechanism.rows
+    d = mechanism.denominator
+    value = 1 / four_report_information(Fraction(keep, d), Fraction(other, d), Fraction(shown, d), at)
+    e = exp_bounds(epsilon)[1]
+    ideal_keep, ideal_other = (1 - asked) * e / (e + 1), (1 - asked) / (e + 1)
+    bound = 1 / four_report_information(ideal_keep, ideal_other, asked, at)
+    two = corners(e, asked)
+    where = f"at prevalence {float(at):g}" if low == high else f"at the worst prevalence, {float(at):g}"
+    notes = (
+        _beside(two, at),
+        f"exposure: with probability δ = {delta:g} the true answer is published and marked as true, for everybody",
+        "the stated variance is that of the efficient (maximum-likelihood) estimate; the unbiased one comes close",
+    )
+    statement = (
+        "no (ε, δ)-private channel with any number of reports has a smaller efficient variance: every one is a "
+        "garbling of this channel (Kairouz, Oh and Viswanath 2017)"
+    )
+    return Design(
+        mechanism, float(value), Optimality(float(value), float(bound), statement), notes, f"{_MEASURE} {where}"
+    )
+
+
+def four_report_information(keep: Fraction, other: Fraction, shown: Fraction, prevalence: Fraction) -> Fraction:
+    """Fisher information about the prevalence in one answer: the flagged part and the randomised part add up."""
+    rest = keep + other
+    q = other / rest + prevalence * (keep - other) / rest if rest else Fraction(1, 2)
+    randomised = rest * ((keep - other) / rest) ** 2 / (q * (1 - q)) if rest else Fraction(0)
+    if prevalence in (0, 1):
+        raise PrivacyError("with reports=4 the prevalence must lie strictly between 0 and 1")
+    return shown / (prevalence * (1 - prevalence)) + randomised
+
+
+def _beside(points: dict[str, Point], at: Fraction) -> str:
+    """The two-report candidates side by side."""
+    listed = "; ".join(f"{_describe(point)} has {float(variance(*point, at)):.4g}" for point in points.values())
+    return f"two-report candidates at prevalence {float(at):g}: {listed}"
+
+
+def _describe(point: Point) -> str:
+    return f"({float(point[0]):.4g}, {float(point[1]):.4g})"
+
+
+def _exposure_notes(chosen: str, delta: float) -> list[str]:
+    exposed, safe = {"no is kept": ("yes", "no"), "yes is kept": ("no", "yes")}.get(chosen, ("", ""))
+    if not exposed:
+        return []
+    return [
+        f'exposure: a person whose truth is "{exposed}" is exposed with certainty with probability {delta:g}; '
+        f'one whose truth is "{safe}" never is'
+    ]
+
+
+def _exposure_notes_of(mechanism: BinaryResponse) -> list[str]:
+    if mechanism.p00 == 1:
+        return _exposure_notes("no is kept", float(mechanism.p11))
+    if mechanism.p11 == 1:
+        return _exposure_notes("yes is kept", float(mechanism.p00))
+    return []

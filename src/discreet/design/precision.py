@@ -1,0 +1,124 @@
+"""How many people for a margin, and which margin for so many people."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet.errors import EstimationError
+from discreet.mechanisms import FiniteMechanism
+from discreet.mechanisms.base import MAX_MATRIX
+
+
+class _Moments(NamedTuple):
+    """Second moments of one debiased answer about a value: under that truth, and the largest under another."""
+
+    own: NDArray[np.float64]
+    other: NDArray[np.float64]
+
+
+def sample_size(
+    mechanism: FiniteMechanism, margin: float, level: float = 0.95, prevalence: ArrayLike | None = None
+) -> int:
+    """How many people are needed so that every frequency is known to ± ``margin``.
+
+    ``n = ⌈z² V / margin²⌉`` with V the variance of one debiased answer: at the stated prevalence, or at the
+    worst distribution of truths when nothing is known.
+
+    Parameters
+    ----------
+    mechanism : FiniteMechanism
+        How answers are randomised.
+    margin : float
+        Half the width of the interval, e.g. 0.02 for ± 2 %.
+    level : float
+        Confidence level of the interval.
+    prevalence : float or array, optional
+        Expected share of "yes", or the expected frequency of every value.
+
+    Examples
+    --------
+    >>> from discreet import design
+    >>> sample_size(design.binary(1.0).mechanism, margin=0.02)
+    11243
+    """
+    if not (math.isfinite(margin) and margin > 0):
+        raise EstimationError(f"margin must be above 0, not {margin}")
+    return max(1, math.ceil(_quantile(level) ** 2 * answer_variance(mechanism, prevalence) / margin**2))
+
+
+def margin(mechanism: FiniteMechanism, n: int, level: float = 0.95, prevalence: ArrayLike | None = None) -> float:
+    """Half the width of the interval for every frequency with n people: ``z √(V/n)``.
+
+    See `sample_size` for the parameters.
+
+    Examples
+    --------
+    >>> from discreet import design
+    >>> round(margin(design.binary(1.0).mechanism, n=11243), 4)
+    0.02
+    """
+    if n < 1:
+        raise EstimationError(f"n must be at least 1, not {n}")
+    return _quantile(level) * math.sqrt(answer_variance(mechanism, prevalence) / n)
+
+
+def _quantile(level: float) -> float:
+    if not 0 < level < 1:
+        raise EstimationError(f"level must lie strictly between 0 and 1, not {level}")
+    return NormalDist().inv_cdf((1 + level) / 2)
+
+
+def answer_variance(mechanism: FiniteMechanism, prevalence: ArrayLike | None = None) -> float:
+    """The largest variance, over values, of one debiased answer.
+
+    A debiased answer φ has E[φ | truth x'] = 1{x' = x}. With second moments v under x and at most w under any
+    other truth, its variance is ``t v + (1 − t) w − t²`` at frequency t, largest at t = (v − w)/2.
+    """
+    if prevalence is not None:
+        frequencies = _checked_frequencies(prevalence, mechanism.shape[0])
+        return float(mechanism.inverse.variances(_report_shares(mechanism, frequencies)).max())
+    own, other = _moments(mechanism)
+    t = np.clip((own - other) / 2, 0, 1)
+    return float((t * own + (1 - t) * other - t * t).max())
+
+
+def _report_shares(mechanism: FiniteMechanism, frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
+    if max(mechanism.shape) <= MAX_MATRIX:
+        return np.asarray(frequencies @ mechanism.matrix())
+    keep, other = _large_symmetric(mechanism)
+    return other + (keep - other) * frequencies
+
+
+def _moments(mechanism: FiniteMechanism) -> _Moments:
+    if max(mechanism.shape) <= MAX_MATRIX:
+        second = (mechanism.inverse.as_matrix() ** 2) @ mechanism.matrix().T  # value × truth
+        own = np.diag(second).copy()
+        np.fill_diagonal(second, -np.inf)
+        return _Moments(own, second.max(axis=1))
+    keep, other = _large_symmetric(mechanism)
+    slope, offset = 1 / (keep - other), -other / (keep - other)
+    hit, miss = (slope + offset) ** 2, offset**2
+    return _Moments(np.array([keep * hit + (1 - keep) * miss]), np.array([other * hit + (1 - other) * miss]))
+
+
+def _large_symmetric(mechanism: FiniteMechanism) -> tuple[float, float]:
+    """Probabilities (keep, other) of a channel too large to write out; only symmetric ones are that large."""
+    weights = mechanism.to_dict()
+    return int(weights["keep"]) / mechanism.denominator, int(weights["other"]) / mechanism.denominator
+
+
+def _checked_frequencies(prevalence: ArrayLike, truths: int) -> NDArray[np.float64]:
+    values = np.asarray(prevalence, dtype=float)
+    if values.ndim == 0 and truths == 2:
+        values = np.array([1 - float(values), float(values)])
+    if values.shape != (truths,) or np.any(~(values >= 0)) or abs(values.sum() - 1) > 1e-9:
+        raise EstimationError(
+            "prevalence must be a number between 0 and 1 for two values, "
+            f"or {truths} frequencies that sum to 1, one per value"
+        )
+    return values

@@ -1,0 +1,55 @@
+"""Bring any column of values into Arrow form, without ever printing one of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from discreet.errors import DomainError
+
+
+def as_arrow(values: Any) -> pa.Array:
+    """An Arrow array from Arrow, numpy, pandas, polars or plain Python; NaN and None both become null."""
+    try:
+        array = _convert(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, ValueError):
+        # Arrow's own message may quote the value.
+        raise DomainError("the values cannot be read as one column of one type") from None
+    if isinstance(array, pa.ChunkedArray):
+        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+    if pa.types.is_string_view(array.type):
+        return array.cast(pa.string())  # Arrow has few functions for views
+    if pa.types.is_floating(array.type):
+        array = pc.if_else(pc.fill_null(pc.is_nan(array), True), pa.scalar(None, array.type), array)
+    return array
+
+
+def _convert(values: Any) -> pa.Array | pa.ChunkedArray:
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return values
+    if hasattr(values, "__arrow_c_array__"):
+        return pa.array(values)
+    if hasattr(values, "__arrow_c_stream__"):
+        return pa.chunked_array(values)
+    if isinstance(values, (str, bytes)) or np.ndim(values) == 0:
+        raise TypeError
+    if isinstance(values, np.ndarray):
+        if values.ndim != 1:
+            raise TypeError
+        if values.dtype.kind in "iufb":
+            return pa.array(values)
+        return pa.array(values.tolist(), from_pandas=True)
+    return pa.array(list(values), from_pandas=True)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a type holds text."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def first_true(mask: pa.Array) -> int:
+    """Position of the first true entry; null counts as false."""
+    return int(np.flatnonzero(pc.fill_null(mask, False).to_numpy(zero_copy_only=False))[0])

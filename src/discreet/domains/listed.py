@@ -1,0 +1,210 @@
+"""Domains that list their values: Binary, Categorical, Ordinal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+
+from discreet.domains.base import Domain
+from discreet.domains.columns import is_text
+from discreet.domains.labels import ArrayLabels, RangeLabels, make_labels
+from discreet.errors import DomainError, ManifestError
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class ListedDomain(Domain):
+    """A domain given by the list of its values."""
+
+    _labels: RangeLabels | ArrayLabels
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return len(self._labels)
+
+    def label(self, code: int) -> Any:
+        """The value of one code."""
+        return self._labels[code]
+
+    def describe(self) -> str:
+        """What is accepted, for messages."""
+        return self._labels.describe()
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        """Text as a dictionary in declared order, everything else plainly."""
+        own = self._labels.arrow_type
+        return pa.dictionary(pa.int32(), own) if is_text(own) else own
+
+    def codes(self, values: pa.Array) -> pa.Array:
+        """Position in the list."""
+        return self._labels.lookup(self._labels.coerce(values))
+
+    def parse(self, text: pa.Array) -> pa.Array:
+        """Text cells in the type of the values."""
+        return self._labels.parse(text)
+
+    def decode(self, codes: ArrayLike) -> NDArray[Any]:
+        """Values of codes, in numpy."""
+        return self._labels.take(self._checked_codes(codes))
+
+    def decode_arrow(self, codes: NDArray[Any]) -> pa.Array:
+        """Values of codes, in Arrow."""
+        if is_text(self._labels.arrow_type):
+            return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), self._labels.arrow())
+        return pa.array(self._labels.take(codes), type=self._labels.arrow_type)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Kind and values."""
+        return {"kind": self.kind, "values": self._labels.to_data()}
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Binary(ListedDomain):
+    """Two values: the first has code 0, the second, the sensitive "yes", code 1.
+
+    Examples
+    --------
+    >>> Binary().encode(["yes", "no"])
+    array([1, 0], dtype=uint8)
+    """
+
+    kind: ClassVar[str] = "binary"
+
+    def __init__(self, no: Any = "no", yes: Any = "yes") -> None:
+        object.__setattr__(self, "_labels", make_labels([no, yes]))
+
+    def __repr__(self) -> str:
+        return f"Binary({self.label(0)!r}, {self.label(1)!r})"
+
+    def encode_with_missing(self, values: Any) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+        """As for every domain; booleans of a boolean domain are taken over as they are."""
+        if self._is_plain_boolean:
+            if isinstance(values, np.ndarray) and values.dtype == np.bool_ and values.ndim == 1:
+                return values.astype(np.uint8), None
+            if isinstance(values, pa.BooleanArray) and values.null_count == 0:
+                return values.to_numpy(zero_copy_only=False).view(np.uint8), None
+        return super().encode_with_missing(values)
+
+    @property
+    def _is_plain_boolean(self) -> bool:
+        return self.label(0) is False and self.label(1) is True
+
+    def decode_arrow(self, codes: NDArray[Any]) -> pa.Array:
+        """Values of codes, in Arrow."""
+        if self._is_plain_boolean:
+            return pa.array(np.ascontiguousarray(codes, np.uint8).view(np.bool_))
+        return super().decode_arrow(codes)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild from plain data."""
+        values = data.get("values")
+        if not isinstance(values, list) or len(values) != 2:
+            raise ManifestError("a binary domain in the manifest is damaged: it needs two values")
+        return cls(*values)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Categorical(ListedDomain):
+    """A list of different values without an order. A range of whole numbers stays a range.
+
+    Examples
+    --------
+    >>> Categorical(["n", "s", "e", "w"]).encode(["w", "n"])
+    array([3, 0], dtype=uint8)
+    >>> Categorical(range(10**7)).size
+    10000000
+    """
+
+    kind: ClassVar[str] = "categorical"
+
+    def __init__(self, values: Any) -> None:
+        object.__setattr__(self, "_labels", make_labels(values))
+
+    def __repr__(self) -> str:
+        return f"Categorical({self._labels!r})"
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild from plain data."""
+        return cls(listed_values(data.get("values")))
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Ordinal(ListedDomain):
+    """Values in an order, with a position on a line each.
+
+    Parameters
+    ----------
+    values : sequence
+        The values from lowest to highest.
+    positions : sequence of float, optional
+        Increasing; 0, 1, 2, … by default.
+
+    Examples
+    --------
+    >>> Ordinal(["low", "middle", "high"], positions=[0, 1, 5]).positions
+    array([0., 1., 5.])
+    """
+
+    _positions: tuple[float, ...] | None
+
+    kind: ClassVar[str] = "ordinal"
+
+    def __init__(self, values: Any, positions: Sequence[float] | None = None) -> None:
+        object.__setattr__(self, "_labels", make_labels(values))
+        object.__setattr__(self, "_positions", None if positions is None else self._checked(positions))
+
+    def _checked(self, positions: Sequence[float]) -> tuple[float, ...]:
+        try:
+            checked = tuple(float(p) for p in positions)
+        except (TypeError, ValueError):
+            raise DomainError("positions must be numbers") from None
+        if len(checked) != self.size:
+            raise DomainError(
+                f"an ordinal domain of {self.size} values needs {self.size} positions, not {len(checked)}"
+            )
+        if not np.all(np.isfinite(checked)) or any(b <= a for a, b in pairwise(checked)):
+            raise DomainError("positions must be finite and increase from value to value")
+        return checked
+
+    def __repr__(self) -> str:
+        positions = "" if self._positions is None else f", positions={list(self._positions)!r}"
+        return f"Ordinal({self._labels!r}{positions})"
+
+    @property
+    def positions(self) -> NDArray[np.float64]:
+        """Position of every value on the line."""
+        return np.arange(self.size, dtype=float) if self._positions is None else np.array(self._positions)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Kind, values and positions."""
+        data = super().to_dict()
+        if self._positions is not None:
+            data["positions"] = list(self._positions)
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild from plain data."""
+        return cls(listed_values(data.get("values")), data.get("positions"))
+
+
+def listed_values(values: Any) -> Any:
+    """Values as a manifest or a plan writes them: a list, or the ends of a range."""
+    if isinstance(values, Mapping):
+        ends: list[Any] = [values.get("from"), values.get("to"), values.get("step", 1)]
+        if not all(isinstance(v, int) and not isinstance(v, bool) for v in ends) or ends[2] == 0:
+            raise DomainError('a range of values needs whole numbers "from" and "to"')
+        first, last, step = ends
+        return range(first, last + (1 if step > 0 else -1), step)
+    if not isinstance(values, list):
+        raise DomainError("the values of a domain must be a list")
+    return values

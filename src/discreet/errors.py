@@ -1,0 +1,144 @@
+"""The errors of discreet.
+
+::
+
+    DiscreetError
+    ├── InputError              what was given is wrong: one clear sentence, exit code 2
+    │   ├── DomainError         a value does not belong to its domain
+    │   ├── PrivacyError        a privacy parameter or request that cannot be met
+    │   │   └── BudgetError     a plan needs more than its budget
+    │   ├── MechanismError      a mechanism that is not a channel
+    │   ├── PlanError           a plan that cannot be read or is not complete
+    │   ├── ManifestError       a manifest that is damaged, too new or does not fit its file
+    │   ├── ReleaseError        a table or file that cannot be released or opened as asked
+    │   └── EstimationError     an estimate that cannot be made from what is there
+    │       └── NotIdentifiedError   the channel does not tell the values apart
+    └── SystemFailureError      the machine failed (disk full): exit code 1
+
+Messages never contain a private value.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = [
+    "BudgetError",
+    "DiscreetError",
+    "DomainError",
+    "EstimationError",
+    "InputError",
+    "ManifestError",
+    "MechanismError",
+    "NotIdentifiedError",
+    "PlanError",
+    "PrivacyError",
+    "ReleaseError",
+    "SystemFailureError",
+]
+
+
+class DiscreetError(Exception):
+    """Base of every error that discreet raises on purpose."""
+
+
+class InputError(DiscreetError, ValueError):
+    """What was given is wrong; the message says what, where and which bound."""
+
+
+class DomainError(InputError):
+    """A value does not belong to its domain.
+
+    Attributes
+    ----------
+    column : str or None
+        The column in which it was found.
+    row : int or None
+        Its row, counted from 0.
+    expected : str
+        What the domain accepts.
+    value : object
+        The offending value. It is private: it is kept here for the steward to look at, and it is never part
+        of the message.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        column: str | None = None,
+        row: int | None = None,
+        expected: str = "",
+        value: Any = None,
+    ) -> None:
+        self.problem = problem
+        self.column = column
+        self.row = row
+        self.expected = expected
+        self.value = value
+        super().__init__(self._message())
+
+    def _message(self) -> str:
+        where = []
+        if self.column is not None:
+            where.append(f'column "{self.column}"')
+        if self.row is not None:
+            where.append(f"row {self.row} (counted from 0)")
+        message = f"{', '.join(where)}: {self.problem}" if where else self.problem
+        return f"{message}; expected {self.expected}" if self.expected else message
+
+    def at(self, *, column: str | None = None, first_row: int = 0) -> DomainError:
+        """The same error, placed in a table: named column, rows shifted by the rows before this batch."""
+        return type(self)(
+            self.problem,
+            column=self.column if column is None else column,
+            row=None if self.row is None else self.row + first_row,
+            expected=self.expected,
+            value=self.value,
+        )
+
+
+class PrivacyError(InputError):
+    """A privacy parameter that makes no sense, or a request that cannot be met exactly."""
+
+
+class BudgetError(PrivacyError):
+    """A plan needs more privacy budget than it declares."""
+
+
+class MechanismError(InputError):
+    """Numbers that do not describe a mechanism."""
+
+
+class PlanError(InputError):
+    """A plan that cannot be read, or that asks for something that is not there."""
+
+
+class ManifestError(InputError):
+    """A manifest that is damaged, newer than this software, or not the one of its file."""
+
+
+class ReleaseError(InputError):
+    """A table or a file that cannot be released or opened as asked."""
+
+
+class EstimationError(InputError):
+    """An estimate that cannot be made from what is there."""
+
+
+class NotIdentifiedError(EstimationError):
+    """The channel does not tell all values apart, so the reports cannot say how frequent each one is.
+
+    Attributes
+    ----------
+    groups : tuple of tuple of int
+        Codes of the values that the reports cannot separate.
+    """
+
+    def __init__(self, message: str, groups: tuple[tuple[int, ...], ...] = ()) -> None:
+        self.groups = groups
+        super().__init__(message)
+
+
+class SystemFailureError(DiscreetError, OSError):
+    """The machine failed while working: disk full, no permission, file vanished."""

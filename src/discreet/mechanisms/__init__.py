@@ -1,0 +1,33 @@
+"""How one value is randomised: frozen values, each with one exact channel as its source of truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from discreet.errors import ManifestError
+from discreet.mechanisms.base import FiniteMechanism, Mechanism
+from discreet.mechanisms.binary import BinaryResponse
+from discreet.mechanisms.channel import ChannelResponse
+from discreet.mechanisms.generalized import GeneralizedResponse
+
+__all__ = [
+    "BinaryResponse",
+    "ChannelResponse",
+    "FiniteMechanism",
+    "GeneralizedResponse",
+    "Mechanism",
+    "from_dict",
+]
+
+#: Every kind that a manifest can name. Entries are added, never changed.
+KINDS: dict[str, type[Mechanism]] = {cls.kind: cls for cls in (BinaryResponse, GeneralizedResponse, ChannelResponse)}
+
+
+def from_dict(data: Mapping[str, Any]) -> Mechanism:
+    """Rebuild a mechanism from a manifest; it is made of the integers there, never of ε."""
+    try:
+        cls = KINDS[data["kind"]]
+    except (KeyError, TypeError):
+        raise ManifestError("the manifest names a mechanism that this version does not know") from None
+    return cls.from_dict(data)

@@ -1,0 +1,98 @@
+"""Any channel: one row of exact weights per truth, with as many reports as you like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+from numpy.typing import NDArray
+
+from discreet.errors import ManifestError, MechanismError
+from discreet.mechanisms.base import MAX_MATRIX, FiniteMechanism, stated_epsilon, stored_epsilon, stored_int
+from discreet.privacy.exact import Rows, exact_rows
+from discreet.randomness import AliasTable, Randomness
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class ChannelResponse(FiniteMechanism):
+    """A mechanism given by its matrix of report probabilities.
+
+    Parameters
+    ----------
+    matrix : rows of int, Fraction, str or float
+        ``matrix[x][y]`` is the probability of report y under truth x. Integers are weights with equal row
+        sums; fractions and text ("1/6") must sum to one exactly; floats are held over 2^64.
+    epsilon : float, optional
+        State the guarantee as (ε, δ(ε)) at this ε. Default: the pure guarantee, which may be infinite.
+
+    Examples
+    --------
+    >>> ChannelResponse([["1/2", "1/4", "1/4"], ["1/4", "1/4", "1/2"]]).guarantee.epsilon
+    0.6931471805599454
+    """
+
+    rows: Rows
+    epsilon: float | None
+
+    kind: ClassVar[str] = "channel"
+
+    def __init__(self, matrix: Any, epsilon: float | None = None) -> None:
+        rows, _ = exact_rows(matrix)
+        if len(rows) < 2:
+            raise MechanismError("a channel needs at least two truths")
+        if max(len(rows), len(rows[0])) > MAX_MATRIX:
+            raise MechanismError(
+                f"a channel of {len(rows)} × {len(rows[0])} is over the limit of {MAX_MATRIX} rows or columns"
+            )
+        object.__setattr__(self, "rows", rows)
+        object.__setattr__(self, "epsilon", stated_epsilon(epsilon))
+
+    def __repr__(self) -> str:
+        stated = "" if self.epsilon is None else f", epsilon={self.epsilon!r}"
+        return f"ChannelResponse({[list(row) for row in self.rows]!r}{stated})"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of truths and number of reports."""
+        return len(self.rows), len(self.rows[0])
+
+    @cached_property
+    def denominator(self) -> int:
+        """The sum of every row."""
+        return sum(self.rows[0])
+
+    def _rows(self) -> Rows:
+        return self.rows
+
+    @cached_property
+    def _table(self) -> AliasTable:
+        return AliasTable(self.rows, self.denominator)
+
+    def _sample(self, codes: NDArray[Any], randomness: Randomness) -> NDArray[Any]:
+        return self._table.draw(codes, randomness)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Full integer rows."""
+        data: dict[str, Any] = {
+            "kind": self.kind,
+            "denominator": str(self.denominator),
+            "rows": [[str(weight) for weight in row] for row in self.rows],
+        }
+        if self.epsilon is not None:
+            data["epsilon"] = self.epsilon
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild from the integers."""
+        denominator = stored_int(data, "denominator")
+        try:
+            rows = [[int(weight) for weight in row] for row in data["rows"]]
+            mechanism = cls(rows, stored_epsilon(data))
+        except (KeyError, TypeError, ValueError) as error:
+            raise ManifestError(f"a channel in the manifest is damaged ({error})") from None
+        if mechanism.denominator != denominator:
+            raise ManifestError("a channel in the manifest is damaged: its weights do not sum to the denominator")
+        return mechanism

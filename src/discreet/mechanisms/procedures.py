@@ -1,0 +1,117 @@
+"""Classic survey procedures: what the respondent does, and the two probabilities that follow from it.
+
+Each function returns (p00, p11, procedure). Parameters are exact: "1/6" is one sixth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from discreet.errors import ManifestError, MechanismError
+from discreet.privacy.exact import probability
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """The name of a survey procedure with its exact parameters."""
+
+    name: str
+    parameters: tuple[tuple[str, Fraction], ...]
+
+    def to_dict(self) -> dict[str, str]:
+        """Plain data: the name, and every parameter as a fraction in text."""
+        return {"name": self.name} | {key: str(value) for key, value in self.parameters}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Procedure:
+        """Read back what ``to_dict`` wrote."""
+        try:
+            name = data["name"]
+            return cls(name, tuple((key, Fraction(data[key])) for key in PARAMETERS[name]))
+        except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+            raise ManifestError(f"a survey procedure in the manifest is damaged ({error})") from None
+
+    def probabilities(self) -> tuple[Fraction, Fraction]:
+        """(p00, p11) that follow from the procedure."""
+        return _PROBABILITIES[self.name](*(value for _, value in self.parameters))
+
+    def instructions(self) -> str:
+        """The rule that a respondent follows."""
+        return _INSTRUCTIONS[self.name](**{key: _words(value) for key, value in self.parameters})
+
+
+def procedure(name: str, *values: Any) -> Procedure:
+    """A procedure by name, with its parameters checked."""
+    if name not in PARAMETERS:
+        raise MechanismError(f"unknown survey procedure {name!r}; known are {', '.join(PARAMETERS)}")
+    names = PARAMETERS[name]
+    if len(names) != len(values):
+        raise MechanismError(f"{name} takes {len(names)} parameter(s) ({', '.join(names)}), not {len(values)}")
+    exact = tuple((key, probability(value, f"{name}: {key}")) for key, value in zip(names, values, strict=True))
+    if name == "forced" and exact[0][1] + exact[1][1] > 1:
+        raise MechanismError("forced: yes + no must not exceed 1")
+    return Procedure(name, exact)
+
+
+#: Parameters of each procedure, in order. Names never change: manifests carry them.
+PARAMETERS: dict[str, tuple[str, ...]] = {
+    "direct": (),
+    "warner": ("p",),
+    "crosswise": ("p",),
+    "forced": ("yes", "no"),
+    "unrelated": ("p", "prevalence"),
+    "mangat": ("p",),
+    "kuk": ("yes", "no"),
+}
+
+_PROBABILITIES: dict[str, Callable[..., tuple[Fraction, Fraction]]] = {
+    "direct": lambda: (Fraction(1), Fraction(1)),
+    "warner": lambda p: (p, p),
+    "crosswise": lambda p: (p, p),
+    "forced": lambda yes, no: (1 - yes, 1 - no),
+    "unrelated": lambda p, prevalence: (p + (1 - p) * (1 - prevalence), p + (1 - p) * prevalence),
+    "mangat": lambda p: (p, Fraction(1)),
+    "kuk": lambda yes, no: (1 - no, yes),
+}
+
+
+def _words(value: Fraction) -> str:
+    if value.denominator <= 1000:
+        return str(value)
+    return f"{float(value):.6g}"
+
+
+_INSTRUCTIONS: dict[str, Callable[..., str]] = {
+    "direct": lambda: "Answer the question truthfully. There is no randomisation and no protection.",
+    "warner": lambda p: (
+        f"Use a spinner that only you see. With probability {p} it points to A: say whether the statement is "
+        "true of you. Otherwise it points to B: say whether the OPPOSITE of the statement is true of you. "
+        'Answer only "yes" or "no", never which statement you answered.'
+    ),
+    "crosswise": lambda p: (
+        "You read two statements: the sensitive one, and a harmless one that holds for a share of "
+        f"{p} of people (a birthday in certain months, say). Do not answer either. Report 1 "
+        '("the same") if both are true of you or both are false; report 0 ("different") if exactly one is true.'
+    ),
+    "forced": lambda yes, no: (
+        f'Roll a die or turn a spinner that only you see. With probability {yes} it tells you to say "yes", with '
+        f'probability {no} to say "no", whatever the truth is. Otherwise answer truthfully.'
+    ),
+    "unrelated": lambda p, prevalence: (
+        f"Use a spinner that only you see. With probability {p} answer the sensitive question truthfully. "
+        "Otherwise answer an unrelated, harmless question truthfully, to which a known share of "
+        f'{prevalence} of people says "yes". Never say which question you answered.'
+    ),
+    "mangat": lambda p: (
+        'If the statement is true of you, say "yes". If it is not, use a spinner that only you see: say "no" with '
+        f'probability {p}, otherwise say "yes".'
+    ),
+    "kuk": lambda yes, no: (
+        "There are two packs of cards. If the statement is true of you, draw from pack A, in which a share of "
+        f"{yes} is red; if it is not, draw from pack B, in which a share of {no} is red. Report only whether "
+        "your card is red (1) or not (0)."
+    ),
+}

@@ -1,0 +1,82 @@
+"""Integers for a requested ε: rounded toward more privacy, and hardly better than asked.
+
+The realised ε lies in [ε(1 − 1e-9), ε]. Denominators are powers of two; the smallest that is fine enough is
+taken.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TypeVar
+
+from discreet.errors import PrivacyError
+from discreet.privacy.bounds import exp_bounds, log_bounds
+
+#: Denominators 2^bits that are tried in turn.
+DENOMINATOR_BITS = (64, 128, 192, 256)
+#: How much better than asked the realised ε may be, relative to the request.
+RELATIVE_TOLERANCE = Fraction(1, 10**9)
+
+T = TypeVar("T")
+
+
+def checked_epsilon(epsilon: float) -> float:
+    """A requested ε: a finite number above zero."""
+    try:
+        value = float(epsilon)
+    except (TypeError, ValueError):
+        raise PrivacyError(f"epsilon must be a number, not {epsilon!r}") from None
+    if not (math.isfinite(value) and value > 0):
+        raise PrivacyError(f"epsilon must be finite and above 0, not {value}")
+    return value
+
+
+def checked_delta(delta: float) -> float:
+    """A requested δ: a number between zero and one."""
+    try:
+        value = float(delta)
+    except (TypeError, ValueError):
+        raise PrivacyError(f"delta must be a number, not {delta!r}") from None
+    if not 0 <= value <= 1:
+        raise PrivacyError(f"delta must lie between 0 and 1, not {value}")
+    return value
+
+
+def close_enough(ratio: Fraction, epsilon: float) -> bool:
+    """Whether ln(ratio) lies in [ε(1 − 1e-9), ε], decided with rational bounds."""
+    low, high = log_bounds(ratio)
+    return high <= Fraction(epsilon) and low >= Fraction(epsilon) * (1 - RELATIVE_TOLERANCE)
+
+
+def first_fine_enough(epsilon: float, attempt: Callable[[int], T | None]) -> T:
+    """The result of ``attempt(denominator)`` for the smallest denominator at which it is not None."""
+    for bits in DENOMINATOR_BITS:
+        result = attempt(1 << bits)
+        if result is not None:
+            return result
+    raise PrivacyError(
+        f"epsilon = {epsilon:g} is too large for the largest denominator, 2^{DENOMINATOR_BITS[-1]}: "
+        "the smallest probability could not be held to nine digits"
+    )
+
+
+def keep_and_other(size: int, epsilon: float) -> tuple[int, int, int]:
+    """Weights (keep, other, denominator) of generalised randomised response.
+
+    ``other = ⌈d/(e^ε + N − 1)⌉`` and ``keep = d − (N − 1)·other``, so that keep/other ≤ e^ε.
+
+    >>> keep_and_other(2, 1.0)
+    (13485650502877570762, 4961093570831980854, 18446744073709551616)
+    """
+    exp_low = exp_bounds(epsilon)[0]
+
+    def attempt(denominator: int) -> tuple[int, int, int] | None:
+        other = math.ceil(denominator / (exp_low + size - 1))
+        keep = denominator - (size - 1) * other
+        if keep > other and close_enough(Fraction(keep, other), epsilon):
+            return keep, other, denominator
+        return None
+
+    return first_fine_enough(epsilon, attempt)

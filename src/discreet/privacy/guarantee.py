@@ -1,0 +1,264 @@
+"""The promise: ε, δ, to whom it is made, and the chance of being exposed with certainty."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import reduce
+from typing import Any, Literal, get_args
+
+from discreet.errors import ManifestError, PrivacyError
+from discreet.privacy.bounds import round_up
+
+Unit = Literal["value", "label", "attribute", "record", "person"]
+
+_UNIT_WORDS: dict[str, str] = {
+    "value": "one answer (one column of one row)",
+    "label": "one label, everything else about the person being public",
+    "attribute": "one coordinate of a numeric record",
+    "record": "one row (all its private columns together)",
+    "person": "one person (all rows and all private columns of that person)",
+}
+#: Small units first; a composition protects at the larger of two units.
+_UNIT_ORDER: tuple[str, ...] = ("value", "label", "attribute", "record", "person")
+
+#: Prior beliefs for which ``explain`` shows how far they can move.
+PRIORS = (0.1, 0.5, 0.9)
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """An (ε, δ) promise about one unit.
+
+    Parameters
+    ----------
+    epsilon : float
+        No report is more than e^ε times as likely under one truth as under another (up to δ). ``inf`` means
+        that there is no such bound.
+    delta : float
+        The probability mass for which the bound may fail.
+    unit : {"value", "label", "attribute", "record", "person"}
+        What is protected.
+    exposure : float
+        The chance of being published with certainty: of a report that only one truth can give.
+    caveats : tuple of str
+        What the promise does not cover, in plain words.
+
+    Examples
+    --------
+    >>> Guarantee(1.0).compose(Guarantee(0.5))
+    Guarantee(epsilon=1.5, delta=0.0, unit='record', exposure=0.0)
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    unit: Unit = "value"
+    exposure: float = 0.0
+    caveats: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "delta", "exposure"):
+            value = getattr(self, name)
+            try:
+                object.__setattr__(self, name, float(value))
+            except (TypeError, ValueError):
+                raise PrivacyError(f"{name} must be a number, not {value!r}") from None
+        if not self.epsilon >= 0:
+            raise PrivacyError(f"epsilon must be ≥ 0, not {self.epsilon}")
+        if not 0 <= self.delta <= 1:
+            raise PrivacyError(f"delta must lie between 0 and 1, not {self.delta}")
+        if not 0 <= self.exposure <= 1:
+            raise PrivacyError(f"exposure must lie between 0 and 1, not {self.exposure}")
+        if self.unit not in get_args(Unit):
+            raise PrivacyError(f"unit must be one of {', '.join(get_args(Unit))}, not {self.unit!r}")
+        object.__setattr__(self, "caveats", tuple(self.caveats))
+
+    def __repr__(self) -> str:
+        text = (
+            f"Guarantee(epsilon={self.epsilon!r}, delta={self.delta!r}, unit={self.unit!r}, exposure={self.exposure!r}"
+        )
+        return f"{text}, caveats={self.caveats!r})" if self.caveats else f"{text})"
+
+    @property
+    def pure(self) -> bool:
+        """Whether the bound holds without exception: δ = 0 and ε finite."""
+        return self.delta == 0 and math.isfinite(self.epsilon)
+
+    def compose(self, other: Guarantee) -> Guarantee:
+        """The promise about somebody who answers under both: ε adds up, the chances of failure combine.
+
+        ``ε = ε₁ + ε₂``, ``δ = 1 − (1 − δ₁)(1 − δ₂)``, and the same for exposure; every figure is rounded up
+        (Kairouz, Oh and Viswanath 2017, Theorem 3.5, with no slack spent).
+        """
+        unit = max(self.unit, other.unit, key=_UNIT_ORDER.index)
+        if unit not in ("record", "person"):
+            unit = "record"
+        return Guarantee(
+            epsilon=_add_up(self.epsilon, other.epsilon),
+            delta=_either(self.delta, other.delta),
+            unit=unit,
+            exposure=_either(self.exposure, other.exposure),
+            caveats=tuple(dict.fromkeys(self.caveats + other.caveats)),
+        )
+
+    @staticmethod
+    def composed(guarantees: Iterable[Guarantee]) -> Guarantee:
+        """The promise about a row that holds all these blocks."""
+        blocks = list(guarantees)
+        if not blocks:
+            return Guarantee(0.0, unit="record")
+        return replace(reduce(Guarantee.compose, blocks), unit="record")
+
+    def for_person(self, rows: int) -> Guarantee:
+        """The promise about a person with up to this many rows."""
+        if rows < 1:
+            raise PrivacyError(f"rows per person must be at least 1, not {rows}")
+        if math.isinf(self.epsilon):
+            epsilon = math.inf
+        else:
+            epsilon = round_up(Fraction(self.epsilon) * rows)
+        return replace(
+            self,
+            epsilon=epsilon,
+            delta=_repeat(self.delta, rows),
+            exposure=_repeat(self.exposure, rows),
+            unit="person",
+        )
+
+    def fits(self, epsilon: float, delta: float = 0.0) -> bool:
+        """Whether this promise is at least as strong as (ε, δ)."""
+        return self.epsilon <= epsilon and self.delta <= delta
+
+    def belief_after(self, prior: float) -> tuple[float, float]:
+        """How low and how high an adversary's belief in "yes" can move from a prior belief.
+
+        ``prior/(prior + (1 − prior)e^ε)`` and ``prior·e^ε/(prior·e^ε + 1 − prior)``, by Bayes' rule.
+        """
+        if not 0 < prior < 1:
+            raise PrivacyError(f"a prior belief must lie strictly between 0 and 1, not {prior}")
+        if math.isinf(self.epsilon):
+            return 0.0, 1.0
+        odds = math.log(prior) - math.log1p(-prior)
+        return _logistic(odds - self.epsilon), _logistic(odds + self.epsilon)
+
+    def explain(self, people: int | None = None) -> str:
+        """The promise in words for a respondent and an ethics board.
+
+        Parameters
+        ----------
+        people : int, optional
+            How many people take part; chances are then also given as expected numbers of people.
+        """
+        lines = [f"What is protected: {_UNIT_WORDS[self.unit]}."]
+        if math.isinf(self.epsilon):
+            lines.append(
+                "There is NO finite ε: some reports are impossible for some true answers, so such a report "
+                "rules an answer out for certain."
+            )
+        else:
+            factor = math.exp(min(self.epsilon, 700.0))
+            lines.append(
+                f"The promise (ε = {_figure(self.epsilon)}): whatever the truth is, no published report is "
+                f"more than {factor:,.4g} times as likely as it would be under any other truth."
+            )
+            lines.append("Somebody who sees the report and already knows everything else can move")
+            for prior in PRIORS:
+                low, high = self.belief_after(prior)
+                lines.append(f'  a belief of {prior:.0%} in "yes" to between {_percent(low)} and {_percent(high)},')
+            lines[-1] = lines[-1].rstrip(",") + "."
+        if self.delta > 0:
+            lines.append(
+                f"This can fail with probability up to δ = {_figure(self.delta)}{_people(self.delta, people)}."
+            )
+        elif math.isfinite(self.epsilon):
+            lines.append("This holds without exception (δ = 0).")
+        if self.exposure > 0:
+            lines.append(
+                "EXPOSURE: with probability up to "
+                f"{_figure(self.exposure)}{_people(self.exposure, people)} "
+                "a person's report proves their true answer."
+            )
+        else:
+            lines.append("No report ever proves what the truth was.")
+        lines.extend(f"Not covered: {caveat}." for caveat in self.caveats)
+        return "\n".join(lines)
+
+    def summary(self) -> str:
+        """One line."""
+        epsilon = "no finite ε" if math.isinf(self.epsilon) else f"ε = {_figure(self.epsilon)}"
+        text = f"{epsilon}, δ = {_figure(self.delta)} per {'row' if self.unit == 'record' else self.unit}"
+        if self.exposure > 0:
+            text += f", exposure {_figure(self.exposure)}"
+        return text
+
+    __str__ = summary
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for a manifest; an infinite ε is written as null."""
+        return {
+            "epsilon": None if math.isinf(self.epsilon) else self.epsilon,
+            "delta": self.delta,
+            "unit": self.unit,
+            "exposure": self.exposure,
+            "caveats": list(self.caveats),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Guarantee:
+        """Read back what ``to_dict`` wrote."""
+        try:
+            return cls(
+                epsilon=math.inf if data["epsilon"] is None else data["epsilon"],
+                delta=data["delta"],
+                unit=data["unit"],
+                exposure=data.get("exposure", 0.0),
+                caveats=tuple(data.get("caveats", ())),
+            )
+        except (KeyError, TypeError) as error:
+            raise ManifestError(f"a guarantee in the manifest is damaged ({error})") from None
+
+
+def _add_up(a: float, b: float) -> float:
+    if math.isinf(a) or math.isinf(b):
+        return math.inf
+    return round_up(Fraction(a) + Fraction(b))
+
+
+def _either(a: float, b: float) -> float:
+    return round_up(1 - (1 - Fraction(a)) * (1 - Fraction(b)))
+
+
+def _repeat(chance: float, times: int) -> float:
+    """1 − (1 − chance)^times, rounded up; the union bound is exact enough when the power would be huge."""
+    exact = Fraction(chance)
+    if chance == 0 or times * exact < Fraction(1, 10**12) or times > 1000:
+        return min(1.0, round_up(times * exact))
+    return round_up(1 - (1 - exact) ** times)
+
+
+def _logistic(x: float) -> float:
+    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
+
+
+def _figure(value: float) -> str:
+    """A figure for people: six digits, the last one raised where plain rounding would state too little."""
+    shown = f"{value:.6g}"
+    if float(shown) >= value:
+        return shown
+    scale = Fraction(10) ** (5 - math.floor(math.log10(value)))
+    return f"{float(math.ceil(Fraction(value) * scale) / scale):.6g}"
+
+
+def _percent(share: float) -> str:
+    if 0 < share < 0.0005 or 0.9995 < share < 1:
+        return f"{100 * share:.4g} %"
+    return f"{100 * share:.1f} %"
+
+
+def _people(chance: float, people: int | None) -> str:
+    if people is None:
+        return ""
+    expected = chance * people
+    return f" (about {expected:,.3g} of {people:,} people)"

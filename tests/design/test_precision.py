@@ -1,0 +1,85 @@
+"""Sample sizes and margins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet import EstimationError, Randomness, design
+from discreet.design.precision import answer_variance
+from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse
+
+
+def test_two_percent_at_epsilon_one():
+    """± 2 % at ε = 1 takes 11,243 people; directly asked it takes 2,401."""
+    assert design.sample_size(design.binary(1.0).mechanism, 0.02) == 11_243
+    assert design.sample_size(BinaryResponse.direct(), 0.02) == 2_401
+
+
+@given(n=st.integers(1, 10**9), epsilon=st.floats(0.01, 10), level=st.floats(0.5, 0.999))
+def test_margin_and_sample_size_are_inverse(n, epsilon, level):
+    """The people needed for the margin of n people are n."""
+    mechanism = GeneralizedResponse(5, epsilon)
+    width = design.margin(mechanism, n, level)
+    assert design.sample_size(mechanism, width * (1 + 1e-9), level) <= n
+    assert design.sample_size(mechanism, width * (1 - 1e-6), level) > n * (1 - 1e-6)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=30)
+def test_worst_variance_is_not_beaten_by_random_distributions(seed):
+    """No distribution of truths has a larger variance than the stated worst, and some come close."""
+    rng = np.random.default_rng(seed)
+    matrix = rng.dirichlet(np.ones(4), size=3)
+    mechanism = ChannelResponse(matrix)
+    worst = answer_variance(mechanism)
+    values = [answer_variance(mechanism, f) for f in rng.dirichlet(np.full(3, 0.3), size=400)]
+    assert max(values) <= worst * (1 + 1e-9)
+    assert max(values) >= 0.7 * worst
+
+
+def test_large_domains_use_the_closed_form():
+    """Ten million values, and the small case agrees with the dense computation."""
+    big = GeneralizedResponse(10**7, 10.0)
+    keep, other = big.keep / big.denominator, big.other / big.denominator
+    t = np.linspace(0, 1, 100_001)
+    p = other + (keep - other) * t
+    assert answer_variance(big) == pytest.approx((p * (1 - p)).max() / (keep - other) ** 2, rel=1e-9)
+    f = np.zeros(10**6)
+    f[0] = 1.0
+    assert answer_variance(GeneralizedResponse(10**6, 5.0), f) > 0
+
+
+def test_margin_is_what_simulation_shows():
+    """The half-width at 95 % contains 95 % of estimates, within what 4,000 runs can tell."""
+    mechanism, n, runs = GeneralizedResponse(4, 1.0), 500, 4000
+    truth = np.repeat(np.arange(4), n // 4)
+    width = design.margin(mechanism, n, prevalence=np.full(4, 0.25))
+    source = Randomness.seeded(11)
+    rng = np.random.default_rng(5)
+    inside = 0
+    for _ in range(runs):
+        reports = mechanism.privatize(rng.integers(0, 4, truth.size), source)
+        shares = np.bincount(reports, minlength=4) / n
+        inside += abs(mechanism.inverse.apply(shares)[0] - 0.25) <= width
+    assert abs(inside / runs - 0.95) < 0.025
+    assert abs(inside / runs - 0.90) > 0.025
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda m: design.sample_size(m, 0),
+        lambda m: design.sample_size(m, float("nan")),
+        lambda m: design.sample_size(m, 0.1, level=1.0),
+        lambda m: design.margin(m, 0),
+        lambda m: design.margin(m, 10, prevalence=[0.5, 0.6]),
+        lambda m: design.margin(m, 10, prevalence=1.5),
+    ],
+)
+def test_impossible_questions_are_refused(call):
+    """One clear sentence."""
+    with pytest.raises(EstimationError):
+        call(design.binary(1.0).mechanism)

@@ -1,0 +1,33 @@
+"""One list of mechanisms for every contract test: a new mechanism is added here and inherits all of them."""
+
+from __future__ import annotations
+
+from discreet import design
+from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse
+
+#: name -> (mechanism, requested epsilon or None, requested delta)
+FINITE = {
+    "binary": (design.binary(1.0).mechanism, 1.0, 0.0),
+    "binary tiny epsilon": (design.binary(1e-6).mechanism, 1e-6, 0.0),
+    "binary huge epsilon": (design.binary(50.0).mechanism, 50.0, 0.0),
+    "binary delta": (design.binary(0.5, 0.1, 0.25).mechanism, 0.5, 0.1),
+    "binary corner": (design.binary(1.0, 0.4, 0.1).mechanism, 1.0, 0.4),
+    "binary minimax": (design.binary(1.0, 0.4, (0.05, 0.6)).mechanism, 1.0, 0.4),
+    "four reports": (design.binary(0.5, 0.1, 0.25, reports=4).mechanism, 0.5, 0.1),
+    "generalized 2": (GeneralizedResponse(2, 0.3), 0.3, 0.0),
+    "generalized 4": (GeneralizedResponse(4, 1.0), 1.0, 0.0),
+    "generalized 17": (GeneralizedResponse(17, 2.0), 2.0, 0.0),
+    "generalized 300": (GeneralizedResponse(300, 5.0), 5.0, 0.0),
+    "direct": (BinaryResponse.direct(), None, 0.0),
+    "warner": (BinaryResponse.warner("2/3"), None, 0.0),
+    "forced": (BinaryResponse.forced("1/6", "1/4"), None, 0.0),
+    "crosswise": (BinaryResponse.crosswise("1/4"), None, 0.0),
+    "unrelated": (BinaryResponse.unrelated("2/3", "1/4"), None, 0.0),
+    "mangat": (BinaryResponse.mangat("3/5"), None, 0.0),
+    "kuk": (BinaryResponse.kuk("4/5", "1/5"), None, 0.0),
+    "floats": (BinaryResponse(0.9, 0.7), None, 0.0),
+    "channel wide": (ChannelResponse([["1/2", "1/4", "1/4"], ["1/4", "1/4", "1/2"]]), None, 0.0),
+    "channel tall": (ChannelResponse([["2/3", "1/3"], ["1/2", "1/2"], ["1/3", "2/3"]]), None, 0.0),
+    "channel floats": (ChannelResponse([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]]), None, 0.0),
+    "channel zeros": (ChannelResponse([[3, 1, 0], [0, 2, 2]]), None, 0.0),
+}

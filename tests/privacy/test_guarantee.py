@@ -1,0 +1,118 @@
+"""Guarantees: composition, units, words."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet import Guarantee, PrivacyError, privacy
+from discreet.mechanisms import BinaryResponse, ChannelResponse
+
+levels = st.floats(0, 50)
+chances = st.floats(0, 1)
+
+
+@given(levels, chances, levels, chances)
+def test_composition_is_never_too_optimistic(e1, d1, e2, d2):
+    """ε adds and δ combines, rounded up, in either order."""
+    both = Guarantee(e1, d1).compose(Guarantee(e2, d2))
+    assert Fraction(both.epsilon) >= Fraction(e1) + Fraction(e2)
+    assert Fraction(both.delta) >= 1 - (1 - Fraction(d1)) * (1 - Fraction(d2))
+    assert both == Guarantee(e2, d2).compose(Guarantee(e1, d1))
+    assert both.unit == "record"
+
+
+def test_composition_agrees_with_the_product_channel():
+    """Two binary answers together are exactly as private as the certified Kronecker product."""
+    a, b = BinaryResponse("3/4", "3/4"), BinaryResponse("2/3", "2/3")
+    product = ChannelResponse([[x * y for x in row_a for y in row_b] for row_a in a.weights() for row_b in b.weights()])
+    composed = a.guarantee.compose(b.guarantee)
+    assert composed.epsilon == pytest.approx(product.guarantee.epsilon, rel=1e-15)
+    assert composed.epsilon >= product.guarantee.epsilon
+
+
+def test_composition_of_approximate_guarantees_holds_for_the_product_channel():
+    """The composed (ε, δ) bounds the certified δ of the product of two four-report channels."""
+    from discreet import design
+
+    a = design.binary(0.5, 0.1, reports=4).mechanism
+    product = [[x * y for x in row_a for y in row_b] for row_a in a.weights() for row_b in a.weights()]
+    composed = a.guarantee.compose(a.guarantee)
+    assert privacy.certify(product).delta(composed.epsilon) <= composed.delta * (1 + 1e-12)
+    assert composed.exposure == pytest.approx(0.19)
+
+
+def test_rows_per_person_multiply():
+    """Three rows of a person cost three times ε and 1 − (1 − δ)³."""
+    person = Guarantee(0.5, 0.1, unit="record", exposure=0.2).for_person(3)
+    assert (person.epsilon, person.unit) == (1.5, "person")
+    assert person.delta == pytest.approx(1 - 0.9**3)
+    assert person.exposure == pytest.approx(1 - 0.8**3)
+    assert Guarantee(math.inf).for_person(2).epsilon == math.inf
+
+
+def test_belief_moves_by_the_odds():
+    """From 10 %, 50 % and 90 % the odds move by a factor of e^ε at most."""
+    for prior in (0.1, 0.5, 0.9):
+        low, high = Guarantee(1.0).belief_after(prior)
+        odds = prior / (1 - prior)
+        assert low / (1 - low) == pytest.approx(odds / math.e)
+        assert high / (1 - high) == pytest.approx(odds * math.e)
+
+
+def test_belief_bound_is_attained_by_randomised_response():
+    """Bayes' rule on the actual channel reaches the stated ends."""
+    mechanism = BinaryResponse("3/4", "3/4")
+    Q = mechanism.matrix()
+    posterior = [0.1 * Q[1, y] / (0.1 * Q[1, y] + 0.9 * Q[0, y]) for y in (0, 1)]
+    assert sorted(posterior) == pytest.approx(mechanism.guarantee.belief_after(0.1))
+
+
+def test_explanation_says_what_matters():
+    """Factor, beliefs, δ, exposure in people, and what is not covered."""
+    text = Guarantee(1.0, 0.1, unit="person", exposure=0.1, caveats=("whether x is blank",)).explain(people=2000)
+    for part in (
+        "2.718",
+        "10%",
+        "50%",
+        "90%",
+        "δ = 0.1",
+        "200 of 2,000",
+        "EXPOSURE",
+        "Not covered: whether x is blank",
+    ):
+        assert part in text
+    assert "No report ever proves" in Guarantee(1.0).explain()
+    assert "without exception" in Guarantee(1.0).explain()
+
+
+@given(levels, chances, st.sampled_from(["value", "label", "attribute", "record", "person"]), chances)
+def test_round_trip(epsilon, delta, unit, exposure):
+    """A guarantee survives JSON, also without a finite ε."""
+    for e in (epsilon, math.inf):
+        guarantee = Guarantee(e, delta, unit, exposure)
+        assert Guarantee.from_dict(json.loads(json.dumps(guarantee.to_dict()))) == guarantee
+
+
+@given(st.floats(1e-9, 1e6))
+def test_printed_figures_never_understate(value):
+    """The six digits shown are never below the figure itself."""
+    shown = Guarantee(value).summary().split()[2].rstrip(",")
+    assert float(shown) >= value
+    assert float(shown) <= value * 1.00002
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"epsilon": -1}, {"epsilon": math.nan}, {"epsilon": 1, "delta": 1.5}, {"epsilon": 1, "delta": -0.1},
+     {"epsilon": 1, "exposure": 2}, {"epsilon": 1, "unit": "household"}, {"epsilon": "x"}],
+)  # fmt: skip
+def test_impossible_guarantees_are_refused(arguments):
+    """One clear sentence names the parameter."""
+    with pytest.raises(PrivacyError, match=r"epsilon|delta|exposure|unit"):
+        Guarantee(**arguments)
