@@ -129,3 +129,25 @@ def test_post_processing_never_raises_epsilon(epsilon, size, seed):
     after = privacy.certify((Q @ G).tolist())
     assert after.epsilon <= before.epsilon
     assert after.delta(epsilon / 2) <= before.delta(epsilon / 2) * (1 + 1e-15)
+
+
+@given(seed=st.integers(0, 2**32 - 1), epsilon=st.floats(0.01, 8), size=st.integers(2, 6), reports=st.integers(2, 9))
+def test_any_private_channel_of_floats_is_rounded_to_certainty(seed, epsilon, size, reports):
+    """A matrix with entries between l and e^ε·l becomes integers that certify at ε, never above, and stays close."""
+    rng = np.random.default_rng(seed)
+    levels = rng.uniform(0.2, 1, reports)
+    pattern = np.where(rng.random((size, reports)) < 0.5, np.exp(epsilon), 1.0) * levels
+    matrix = pattern / pattern.sum(axis=1, keepdims=True)
+    ratio = (matrix.max(axis=0) / matrix.min(axis=0)).max()
+    level = max(float(np.log(ratio)), 1e-3)
+    mechanism = ChannelResponse.private(matrix, level)
+    assert mechanism.guarantee.epsilon <= level
+    if ratio > np.exp(1e-3):
+        assert mechanism.guarantee.epsilon >= level * (1 - 1e-9)
+    assert np.allclose(mechanism.matrix(), matrix, atol=1e-7)
+
+
+def test_a_matrix_that_is_not_private_at_all_is_refused():
+    """A wrong claim is not rounded away."""
+    with pytest.raises(PrivacyError, match="only at"):
+        ChannelResponse.private([[0.9, 0.1], [0.1, 0.9]], 1.0)

@@ -9,10 +9,15 @@ from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
-from discreet.errors import ManifestError, MechanismError
+from discreet.errors import ManifestError, MechanismError, PrivacyError
 from discreet.mechanisms.base import MAX_MATRIX, FiniteMechanism, stated_epsilon, stored_epsilon, stored_int
+from discreet.mechanisms.rounding import checked_epsilon, private_rows
 from discreet.privacy.exact import Rows, exact_rows
 from discreet.randomness import AliasTable, Randomness
+
+#: How far above ε a matrix of floats may be before it is called wrong rather than rounded, relative to ε. Solvers and
+#: printed matrices are exact to about eight digits.
+PAPER_TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -48,6 +53,19 @@ class ChannelResponse(FiniteMechanism):
             )
         object.__setattr__(self, "rows", rows)
         object.__setattr__(self, "epsilon", stated_epsilon(epsilon))
+
+    @classmethod
+    def private(cls, matrix: Any, epsilon: float) -> Self:
+        """A channel rounded to integers so that it is ε-private for certain.
+
+        A matrix of floats that is ε-private on paper can miss ε in its last digits; here it is moved by less
+        than one part in 10⁹ so that it does not. A matrix that is not ε-private at all is refused.
+        """
+        epsilon = checked_epsilon(epsilon)
+        realised = cls(matrix).guarantee.epsilon
+        if realised > epsilon * (1 + PAPER_TOLERANCE):
+            raise PrivacyError(f"the matrix is ε-private only at ε = {realised:.9g}, not at {epsilon:.9g}")
+        return cls(private_rows(matrix, epsilon))
 
     def __repr__(self) -> str:
         stated = "" if self.epsilon is None else f", epsilon={self.epsilon!r}"

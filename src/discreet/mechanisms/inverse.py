@@ -20,6 +20,8 @@ from discreet.privacy.exact import Rows
 
 #: Primes below 2^31: products of two residues fit into 64 bits.
 _PRIMES = (2_147_483_647, 2_147_483_629)
+#: A smallest singular value above this proves full rank: floats err by at most about 1e-12 for the sizes allowed.
+_CERTAINLY_REGULAR = 1e-9
 #: Up to this many truths the inverse is computed with fractions, beyond it in floats.
 _EXACT_SIZE = 12
 
@@ -79,6 +81,10 @@ class UniformInverse(Inverse):
     def variances(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """``scale²·p(1 − p)``: the constant does not vary."""
         return np.asarray(self.scale**2 * shares * (1 - shares))
+
+    def covariance(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``scale²(diag(p) − p pᵀ)``."""
+        return np.asarray(self.scale**2 * (np.diag(shares) - np.outer(shares, shares)))
 
     def as_matrix(self) -> NDArray[np.float64]:
         """A written out."""
@@ -208,6 +214,10 @@ def indistinguishable(rows: Rows) -> tuple[tuple[int, ...], ...]:
     Equal rows form a group each. Beyond that, all values that take part in a direction v with vᵀQ = 0 form
     one group.
     """
+    denominator = sum(rows[0])
+    floats = np.array([[weight / denominator for weight in row] for row in rows])
+    if len(rows) <= len(rows[0]) and np.linalg.svd(floats, compute_uv=False)[-1] > _CERTAINLY_REGULAR:
+        return ()
     by_row: dict[tuple[int, ...], list[int]] = {}
     for x, row in enumerate(rows):
         by_row.setdefault(row, []).append(x)
@@ -215,8 +225,8 @@ def indistinguishable(rows: Rows) -> tuple[tuple[int, ...], ...]:
     different = list(by_row)
     rank = exact_rank(tuple(different))
     if rank < len(different):
-        Q = np.array(different, dtype=object) / sum(different[0])
-        null = np.linalg.svd(Q.astype(float))[0][:, rank:]
+        Q = np.array([[weight / denominator for weight in row] for row in different])
+        null = np.linalg.svd(Q)[0][:, rank:]
         involved = np.flatnonzero(np.abs(null).max(axis=1) > 1e-9)
         groups.append(tuple(by_row[different[i]][0] for i in involved))
     return tuple(groups)

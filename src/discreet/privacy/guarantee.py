@@ -243,9 +243,12 @@ def _logistic(x: float) -> float:
 
 
 def _figure(value: float) -> str:
-    """A figure for people: six digits, the last one raised where plain rounding would state too little."""
+    """A figure for people: six digits, the last one raised where plain rounding would state too little.
+
+    An exact 3/5, rounded up to a float, is one part in 10¹⁶ above 0.6; it is still shown as 0.6.
+    """
     shown = f"{value:.6g}"
-    if float(shown) >= value:
+    if float(shown) >= value * (1 - 1e-12):
         return shown
     scale = Fraction(10) ** (5 - math.floor(math.log10(value)))
     return f"{float(math.ceil(Fraction(value) * scale) / scale):.6g}"

@@ -1,0 +1,72 @@
+"""Results as text and as plain data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+#: Rows that a summary prints before it says how many more there are.
+SHOWN = 20
+#: What a summary says in place of an interval that is empty.
+EMPTY = "empty: the reports contradict the design"
+
+
+def number(value: float) -> str:
+    """A frequency or standard error to four places, smaller ones to three figures."""
+    if math.isnan(value):
+        return "–"
+    if value != 0 and abs(value) < 1e-3:
+        return f"{value:.2e}"
+    return f"{value:.4f}"
+
+
+def amount(value: float) -> str:
+    """A total, with thousands set apart."""
+    return "–" if math.isnan(value) else f"{value:,.1f}"
+
+
+def label_text(label: Any) -> str:
+    """A value as a person reads it; the blank has a name."""
+    return "(blank)" if label is None else str(label)
+
+
+def ends(low: float, high: float, *, empty: bool = False, write: Callable[[float], str] = number) -> str:
+    """An interval as text."""
+    return EMPTY if empty else f"{write(low)} to {write(high)}"
+
+
+def aligned(header: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int = 1) -> str:
+    """A table of text: the first columns to the left, numbers to the right."""
+    table = [list(header), *[list(row) for row in rows]]
+    # The last column is left as it is: a sentence in it must not push the others apart.
+    widths = [max(len(row[i]) for row in table) for i in range(len(header))]
+    widths[-1] = max((len(row[-1]) for row in table if row[-1] != EMPTY), default=0)
+    lines = []
+    for row in table:
+        cells = [
+            cell.ljust(width) if i < text_columns else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def plain(value: Any) -> Any:
+    """A label or array as data for JSON: nan becomes null, unusual labels text."""
+    if isinstance(value, np.ndarray):
+        return [plain(item) for item in value.tolist()]
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
+
+
+def percent(level: float) -> str:
+    """A confidence level as text: 95 %."""
+    return f"{100 * level:.6g} %"

@@ -1,0 +1,91 @@
+"""What the reports of one group of people say, reduced to sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from discreet.estimate.intervals import two_sided_quantile
+from discreet.estimate.rows import Batch
+from discreet.estimate.spread import Linearised
+from discreet.estimate.tally import Floats, Ints, count_reports
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The reports of one group of people, reduced to sums.
+
+    Attributes
+    ----------
+    counts : array of int
+        How often each report was given.
+    weights : array or None
+        Σw by report.
+    weight_squares : array or None
+        Σw² by report.
+    survey : Linearised or None
+        The spread of the shares under the survey's design; None for a simple random sample.
+    notes : tuple of str
+        What a reader should know.
+    """
+
+    counts: Ints
+    weights: Floats | None = None
+    weight_squares: Floats | None = None
+    survey: Linearised | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Number of reports."""
+        return int(self.counts.sum())
+
+    @cached_property
+    def total(self) -> float:
+        """Σw, or n."""
+        return float(self.n if self.weights is None else self.weights.sum())
+
+    @cached_property
+    def shares(self) -> Floats:
+        """Weighted shares of the reports."""
+        return np.asarray((self.counts if self.weights is None else self.weights) / self.total)
+
+    @property
+    def squares(self) -> Floats:
+        """Σw² by report; the counts when there are no weights."""
+        return np.asarray(self.counts, float) if self.weight_squares is None else self.weight_squares
+
+    @property
+    def kish(self) -> float:
+        """``(Σw)²/Σw²``: how many equally weighted people would say as much (Kish 1965)."""
+        return self.total**2 / float(self.squares.sum())
+
+
+def simple_evidence(batches: Iterable[Batch], reports: int) -> Evidence:
+    """Counts only: no groups, weights, strata or clusters."""
+    counts = np.zeros(reports, np.int64)
+    for batch in batches:
+        codes = batch.codes if batch.answered is None else batch.codes[batch.answered]
+        counts += count_reports(codes, reports, batch.first_row)
+    return Evidence(counts)
+
+
+def effective_size(evidence: Evidence, level: float) -> float | Floats:
+    """The sample size that a binomial interval for each report share may use.
+
+    n for a simple random sample. For a survey ``q(1 − q)/Var(q̂)``, at most n, times ``(t_{n−1}/t_{df})²`` for
+    the degrees of freedom (Korn and Graubard 1998); where the share is 0 or 1, so that its variance says
+    nothing, every cluster counts as one person.
+    """
+    survey = evidence.survey
+    if survey is None:
+        return float(evidence.n)
+    q, variance = evidence.shares, survey.share_variances()
+    informative = (q > 0) & (q < 1) & (variance > 0)
+    size = np.full(q.shape, survey.kish)
+    np.divide(q * (1 - q), variance, out=size, where=informative)
+    few = two_sided_quantile(level, max(evidence.n - 1, 1)) / two_sided_quantile(level, survey.degrees_of_freedom)
+    return np.asarray(np.minimum(size, evidence.n) * few**2)

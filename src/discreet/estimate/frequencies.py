@@ -1,0 +1,284 @@
+"""The frequency of every true value, from randomised reports."""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet.errors import EstimationError
+from discreet.estimate.channels import Channels
+from discreet.estimate.evidence import Evidence, simple_evidence
+from discreet.estimate.grouped import GroupedFrequencies
+from discreet.estimate.paired import PairedChannels
+from discreet.estimate.result import Frequencies
+from discreet.estimate.rows import ArrayColumn, Column, ReleaseColumn, Rows, is_release
+from discreet.estimate.spread import Multinomial, Randomisation, Spread
+from discreet.estimate.survey import Roles, survey_evidence
+from discreet.mechanisms.inverse import Inverse
+
+
+@overload
+def frequencies(
+    reports: Any = ...,
+    mechanism: Any = ...,
+    *,
+    counts: ArrayLike | None = ...,
+    weights: Any = ...,
+    strata: Any = ...,
+    clusters: Any = ...,
+    by: None = None,
+    designs: Any = ...,
+    labels: Any = ...,
+    method: str = ...,
+    target: str = ...,
+) -> Frequencies: ...
+
+
+@overload
+def frequencies(
+    reports: Any = ...,
+    mechanism: Any = ...,
+    *,
+    counts: ArrayLike | None = ...,
+    weights: Any = ...,
+    strata: Any = ...,
+    clusters: Any = ...,
+    by: Any,
+    designs: Any = ...,
+    labels: Any = ...,
+    method: str = ...,
+    target: str = ...,
+) -> Frequencies | GroupedFrequencies: ...
+
+
+def frequencies(
+    reports: Any = None,
+    mechanism: Any = None,
+    *,
+    counts: ArrayLike | None = None,
+    weights: Any = None,
+    strata: Any = None,
+    clusters: Any = None,
+    by: Any = None,
+    designs: Any = None,
+    labels: Any = None,
+    method: str = "unbiased",
+    target: str = "population",
+) -> Frequencies | GroupedFrequencies:
+    """How frequent each true value is, with its error.
+
+    The unbiased estimate is ``f̂ = A p̂`` with p̂ the report shares and A the linear map that undoes the channel on
+    average; its covariance is ``A (diag(p̂) − p̂ p̂ᵀ) Aᵀ/n``. For a yes/no answer this is
+    ``π̂ = (p00 − 1 + share of yes)/(p00 + p11 − 1)`` (Warner 1965; Holohan, Leith and Mason 2017).
+
+    Parameters
+    ----------
+    reports : array of int or bool, or Release
+        Report codes; or a release, whose manifest says how each column was randomised. A release is read batch
+        by batch, in bounded memory.
+    mechanism : FiniteMechanism, dict or str
+        What randomised the reports; with a release, the name of the column. A dict from names to mechanisms,
+        together with ``designs``, when rows were asked in different ways.
+    counts : array of int, optional
+        How often each report occurred, in place of the reports.
+    weights : array or column name, optional
+        Positive survey weights. Frequencies are then Hájek's, totals Horvitz and Thompson's. With a release,
+        weights, strata and clusters default to what the manifest declares; False ignores it.
+    strata, clusters : array or column name, optional
+        The survey's strata and clusters (cluster labels are read within their stratum). The variance is
+        linearised, with the first stage taken as with replacement.
+    by : array or column name, optional
+        A public grouping: one result per group. Rows without a label are a group of their own, "(missing)".
+    designs : array, optional
+        The name of each row's design.
+    labels : Domain or sequence, optional
+        The true values in code order, for printing. A release knows them.
+    method : {"unbiased", "mle"}
+        "mle": maximum likelihood on the simplex; never negative, but biased near the boundary.
+    target : {"population", "table"}
+        "population": people are a sample, so sampling and randomisation both count. "table": the people are
+        all there are, and only the randomisation is random; strata and clusters then play no part.
+
+    Returns
+    -------
+    Frequencies or GroupedFrequencies
+
+    Raises
+    ------
+    NotIdentifiedError
+        The channel does not tell all values apart; they are named, with what to do instead.
+    EstimationError
+        What is given does not make an estimate.
+
+    Examples
+    --------
+    >>> from discreet.mechanisms import BinaryResponse
+    >>> result = frequencies(counts=[600, 400], mechanism=BinaryResponse.warner("3/4"), labels=["no", "yes"])
+    >>> print(result)
+    Frequencies of the population: unbiased, n = 1,000
+    <BLANKLINE>
+    value  estimate  std. error  95 % interval (wilson)
+    no       0.7000      0.0310        0.6386 to 0.7599
+    yes      0.3000      0.0310        0.2401 to 0.3614
+    """
+    check_choice("method", method, ("unbiased", "mle"))
+    check_choice("target", target, ("population", "table"))
+    if counts is not None:
+        if any(given is not None for given in (reports, weights, strata, clusters, by, designs)):
+            raise EstimationError("counts stand alone: weights, strata, clusters, groups and designs need the reports")
+        channels = Channels.of(mechanism, labels)
+        return estimate_from(Evidence(_checked_counts(counts, channels)), channels, method, target)
+    if reports is None:
+        raise EstimationError("either reports or counts must be given")
+    column: ArrayColumn | ReleaseColumn
+    if is_release(reports):
+        release, total = reports, int(reports.rows)
+        column = _release_column(release, mechanism, designs, labels)
+        channels, name = column.channels, column.column
+        weights = declared(weights, release.survey.weight)
+        strata = declared(strata, release.survey.strata)
+        clusters = declared(clusters, release.survey.cluster)
+    else:
+        release, name = None, None
+        channels = Channels.of(mechanism, labels)
+        column = ArrayColumn(reports, channels, designs)
+        total = column.codes.size
+        weights, strata, clusters = (declared(given, None) for given in (weights, strata, clusters))
+    evidence, left_out = collect(
+        release, total, [column], target, weights=weights, strata=strata, clusters=clusters, groups=by
+    )
+    notes = left_out_note(left_out)
+    if by is None:
+        return estimate_from(evidence[0][1], channels, method, target, notes=notes, column=name)
+    silent = [str(label) for label, part in evidence if part.n == 0]
+    if silent:
+        notes += (f"groups without any answer left out: {', '.join(silent)}",)
+    results = {label: estimate_from(part, channels, method, target, column=name) for label, part in evidence if part.n}
+    return GroupedFrequencies(results, by if isinstance(by, str) else None, notes)
+
+
+def collect(
+    release: Any, total: int, columns: list[Column], target: str, **aside: Any
+) -> tuple[list[tuple[Any, Evidence]], int]:
+    """Read all rows and reduce them to the evidence of each group; also how many rows had no answer."""
+    rows = Rows(release, total, columns, **aside)
+    roles = Roles(*(aside[role] is not None for role in ("weights", "strata", "clusters", "groups")))
+    size = int(np.prod([column.reports for column in columns]))
+    evidence: list[tuple[Any, Evidence]]
+    if roles.any:
+        evidence = survey_evidence(rows.batches(), size, roles, target)
+    else:
+        evidence = [(None, simple_evidence(rows.batches(), size))]
+    return evidence, rows.left_out
+
+
+def estimate_from(
+    evidence: Evidence,
+    channels: Channels | PairedChannels,
+    method: str = "unbiased",
+    target: str = "population",
+    *,
+    notes: tuple[str, ...] = (),
+    column: str | None = None,
+) -> Frequencies:
+    """The estimate from evidence that has been collected."""
+    if evidence.n == 0:
+        raise EstimationError("there are no reports to estimate from (n = 0)")
+    told = [*notes, *evidence.notes]
+    correction: Inverse | None
+    if method == "mle" and isinstance(channels, Channels):
+        estimate, correction, shares = _maximum_likelihood(evidence, channels, told)
+    else:
+        correction, shares = channels.inverse, evidence.shares
+        estimate = correction.apply(shares)
+    spread = _spread(evidence, channels, correction, shares, target, told)
+    if correction is not None and target == "population" and evidence.n == evidence.counts.max():
+        told.append("all reports are the same: the plug-in standard error is zero and says nothing")
+    return Frequencies(estimate, channels, evidence, correction, spread, method, target, tuple(told), column)
+
+
+def _maximum_likelihood(
+    evidence: Evidence, channels: Channels, told: list[str]
+) -> tuple[NDArray[np.float64], Inverse | None, NDArray[np.float64]]:
+    """Estimate, the correction it amounts to (None when it is not unique) and the fitted report shares."""
+    weights = np.asarray(evidence.counts, float) if evidence.weights is None else evidence.weights
+    fit = channels.fit(weights)
+    if len(channels.mechanisms) > 1:
+        told.append("maximum likelihood takes the frequencies to be the same under every design")
+    if not channels.is_identified():
+        told.append(
+            "the design does not tell all values apart: this maximum of the likelihood is one of many, and has no "
+            "standard errors"
+        )
+        return fit.frequencies, None, evidence.shares
+    if fit.on_boundary:
+        valid = "chebyshev" if channels.line is None else "wilson, clopper-pearson, chebyshev"
+        told.append(
+            "the estimate is on the boundary of the simplex, where normal theory (standard errors, wald) does not "
+            f"hold; intervals from report shares ({valid}) do"
+        )
+    correction = channels.efficient(fit.frequencies, evidence.shares)
+    return fit.frequencies, correction, channels.expected_shares(fit.frequencies, evidence.shares)
+
+
+def _spread(
+    evidence: Evidence,
+    channels: Channels | PairedChannels,
+    correction: Inverse | None,
+    shares: NDArray[np.float64],
+    target: str,
+    told: list[str],
+) -> Spread:
+    if target == "population":
+        return Multinomial(shares, evidence.n) if evidence.survey is None else evidence.survey
+    spread = Randomisation(evidence.squares, evidence.total)
+    if correction is not None and np.any(spread.variances(correction) < 0):
+        told.append(
+            "a plug-in variance came out negative, so the frequencies in the variance formula are the "
+            "maximum-likelihood ones"
+        )
+        fitted = channels.fit(evidence.squares).frequencies
+        expected = channels.expected_shares(fitted, evidence.squares / evidence.squares.sum())
+        return Randomisation(expected * evidence.squares.sum(), evidence.total)
+    return spread
+
+
+def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    """An option must be one of its choices."""
+    if value not in choices:
+        raise EstimationError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+
+
+def _checked_counts(counts: ArrayLike, channels: Channels) -> NDArray[np.int64]:
+    given = np.asarray(counts)
+    if len(channels.mechanisms) > 1:
+        raise EstimationError("counts go with one mechanism; several designs need the reports")
+    if given.shape != (channels.reports,):
+        raise EstimationError(
+            f"counts must have one entry for each of the {channels.reports:,} reports, not the shape {given.shape}"
+        )
+    if given.dtype.kind not in "iuf" or not np.all((given >= 0) & (given == np.floor(given)) & (given < 2**53)):
+        raise EstimationError("counts must be whole numbers ≥ 0")
+    return given.astype(np.int64)
+
+
+def _release_column(release: Any, column: Any, designs: Any, labels: Any) -> ReleaseColumn:
+    if not isinstance(column, str):
+        raise EstimationError('name a column of the release: frequencies(release, "column")')
+    if designs is not None or labels is not None:
+        raise EstimationError("designs and labels of a release come from its manifest")
+    return ReleaseColumn(release, column)
+
+
+def declared(given: Any, in_manifest: str | None) -> Any:
+    """What the caller asks for, else what the manifest declares; False turns it off."""
+    if given is None:
+        return in_manifest
+    return None if given is False else given
+
+
+def left_out_note(rows: int) -> tuple[str, ...]:
+    """Rows that could not be used are counted and reported."""
+    return (f"{rows:,} row{'s' if rows != 1 else ''} without an answer left out",) if rows else ()

@@ -1,0 +1,164 @@
+"""A test of independence that stays valid after randomisation.
+
+When two columns are randomised independently through channels of full rank, the joint report shares are
+``P = Q₁ᵀ F Q₂``. F has rank one, that is the truths are independent, exactly when P has. Hence Pearson's χ² on the
+table of *reports* has its usual law under independence, with (k₁ − 1)(k₂ − 1) degrees of freedom for square
+channels. On the corrected table n·F̂ it has not: the correction inflates noise, which then passes for
+association.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import EstimationError
+from discreet.estimate.channels import Channels
+from discreet.estimate.evidence import Evidence
+from discreet.estimate.moments import refuse_large
+from discreet.estimate.spread import Multinomial
+from discreet.mechanisms.inverse import DenseInverse, Inverse
+
+Floats = NDArray[np.float64]
+
+#: Below this expected count the χ² law is a rough approximation (Cochran 1954).
+_SMALL_EXPECTED = 5
+#: Relative size below which an eigenvalue counts as zero.
+_RANK_TOLERANCE = 1e-10
+
+
+@dataclass(frozen=True)
+class IndependenceTest:
+    """A test that two columns are independent.
+
+    Attributes
+    ----------
+    statistic : float
+        χ², or F with the Rao–Scott correction.
+    df : float
+        Degrees of freedom; with the Rao–Scott correction those of the numerator, which need not be whole.
+    p_value : float
+        The probability of a statistic at least as large if the true values are independent.
+    method : {"pearson", "wald", "rao-scott"}
+    df_denominator : float or None
+        Of F.
+    notes : tuple of str
+    """
+
+    statistic: float
+    df: float
+    p_value: float
+    method: str
+    df_denominator: float | None = None
+    notes: tuple[str, ...] = ()
+
+    def summary(self) -> str:
+        """One sentence, and the notes."""
+        if self.df_denominator is None:
+            figure = f"χ² = {self.statistic:.4g}, df = {self.df:g}"
+        else:
+            figure = f"F = {self.statistic:.4g}, df = {self.df:.4g} and {self.df_denominator:.4g}"
+        p = f"{self.p_value:.4f}" if self.p_value >= 1e-4 else f"{self.p_value:.2g}"
+        text = f"Independence of the true values ({self.method}): {figure}, p = {p}"
+        return text + "".join(f"\nNote: {note}." for note in self.notes)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return {
+            "kind": "independence test",
+            "method": self.method,
+            "statistic": self.statistic,
+            "df": self.df,
+            "df_denominator": self.df_denominator,
+            "p_value": self.p_value,
+            "notes": list(self.notes),
+        }
+
+
+def independence_test(evidence: Evidence, first: Channels, second: Channels) -> IndependenceTest:
+    """Test independence of the truths behind a table of report pairs.
+
+    All variants are one statistic, ``X² = n tr(Σ₁⁻¹ D Σ₂⁻¹ Dᵀ)`` with ``D = F̂ − r̂ ĉᵀ`` the departure of the
+    corrected table from the product of its margins and Σ₁, Σ₂ the covariances of one debiased answer; under
+    independence Σ₁⊗Σ₂ is the covariance of √n·D.
+
+    * "pearson": for square channels X² *is* Pearson's χ² on the table of reports, and is computed there.
+    * "wald": with more reports than truths, χ² with (k₁ − 1)(k₂ − 1) degrees of freedom.
+    * "rao-scott": with weights, strata, clusters, or designs that differ by row, X² is a weighted sum of χ²₁; its
+      first two moments are matched (Rao and Scott 1984), as an F test for clusters (Thomas and Rao 1987).
+    """
+    one_design = len(first.mechanisms) == len(second.mechanisms) == 1
+    if evidence.survey is not None or not one_design:
+        return _rao_scott(evidence, first, second)
+    if all(channels.truths == channels.reports for channels in (first, second)):
+        return _pearson(evidence.counts.reshape(first.reports, second.reports))
+    left, right, table = _whitened_margins(evidence, first, second)
+    df = left.shape[0] * right.shape[0]
+    statistic = evidence.n * float(np.sum((left @ table @ right.T) ** 2))
+    return IndependenceTest(statistic, df, _chi_square_tail(statistic, df), "wald")
+
+
+def _chi_square_tail(statistic: float, df: float) -> float:
+    from scipy.special import chdtrc
+
+    return float(chdtrc(df, statistic))
+
+
+def _pearson(counts: NDArray[np.int64]) -> IndependenceTest:
+    notes = []
+    seen = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0].astype(float)
+    if seen.shape != counts.shape:
+        notes.append("reports that never occurred were left out of the test")
+    df = (seen.shape[0] - 1) * (seen.shape[1] - 1)
+    if df == 0:
+        raise EstimationError("a column has only one report: independence cannot be tested")
+    expected = np.outer(seen.sum(axis=1), seen.sum(axis=0)) / seen.sum()
+    statistic = float(np.sum((seen - expected) ** 2 / expected))
+    if expected.min() < _SMALL_EXPECTED:
+        notes.append(f"some expected counts are below {_SMALL_EXPECTED}: the p-value is approximate")
+    return IndependenceTest(statistic, df, _chi_square_tail(statistic, df), "pearson", notes=tuple(notes))
+
+
+def _whitened_margins(evidence: Evidence, first: Channels, second: Channels) -> tuple[Floats, Floats, Floats]:
+    """Maps L₁, L₂ and the table P of report shares; ``L₁ P L₂ᵀ`` is D where Σ₁⊗Σ₂ is the identity."""
+    table = evidence.shares.reshape(first.reports, second.reports)
+    return _whitened(first.inverse, table.sum(axis=1)), _whitened(second.inverse, table.sum(axis=0)), table
+
+
+def _whitened(correction: Inverse, shares: Floats) -> Floats:
+    """Rows L (A − A p 1ᵀ), where L Σ Lᵀ = I for the covariance Σ = A (diag(p) − p pᵀ) Aᵀ of one debiased answer."""
+    refuse_large(max(correction.shape))
+    values, vectors = np.linalg.eigh(correction.covariance(shares))
+    kept = values > _RANK_TOLERANCE * values[-1]
+    if not np.any(kept) or values[-1] <= 0:
+        raise EstimationError("a column has only one report: independence cannot be tested")
+    centred = correction.as_matrix() - correction.apply(shares)[:, None]
+    return np.asarray((vectors[:, kept] / np.sqrt(values[kept])).T @ centred)
+
+
+def _rao_scott(evidence: Evidence, first: Channels, second: Channels) -> IndependenceTest:
+    left, right, table = _whitened_margins(evidence, first, second)
+    departure = float(np.sum((left @ table @ right.T) ** 2))
+    refuse_large(left.shape[0] * right.shape[0])
+    refuse_large(table.size)
+    spread = Multinomial(evidence.shares, evidence.n) if evidence.survey is None else evidence.survey
+    # The covariance of the departure; under the design that the statistic assumes it would be identity/n.
+    covariance = spread.covariance(DenseInverse(np.asarray(np.kron(left, right), float)))
+    trace, squares = float(np.trace(covariance)), float(np.sum(covariance**2))
+    if trace <= 0:
+        raise EstimationError("the reports do not vary enough to test independence")
+    df = trace**2 / squares
+    ratio = departure / trace
+    if math.isinf(spread.degrees_of_freedom):
+        return IndependenceTest(ratio * df, df, _chi_square_tail(ratio * df, df), "rao-scott")
+    from scipy.special import fdtrc
+
+    denominator = df * spread.degrees_of_freedom
+    return IndependenceTest(ratio, df, float(fdtrc(df, denominator, ratio)), "rao-scott", denominator)

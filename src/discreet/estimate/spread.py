@@ -1,0 +1,185 @@
+"""How much the report shares vary, and what that makes of any correction A.
+
+Three laws, one question each: the covariance of A·p̂, in full or its diagonal only.
+
+* :class:`Multinomial`: people are a simple random sample.
+* :class:`Linearised`: people come from a survey with weights, strata or clusters.
+* :class:`Randomisation`: the people are fixed, only the randomisation is random.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.estimate.moments import refuse_large, table_covariance, table_variances
+from discreet.mechanisms.inverse import Inverse, UniformInverse
+
+Floats = NDArray[np.float64]
+
+
+class Spread(ABC):
+    """The law of the report shares p̂, as far as variances need it."""
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """Of Student's t for Wald intervals; infinite means the normal law."""
+        return math.inf
+
+    @abstractmethod
+    def variances(self, correction: Inverse) -> Floats:
+        """Variances of A·p̂, at any size that has a closed form."""
+
+    @abstractmethod
+    def covariance(self, correction: Inverse) -> Floats:
+        """Covariance matrix of A·p̂."""
+
+
+@dataclass(frozen=True, eq=False)
+class Multinomial(Spread):
+    """n independent people: ``Cov = A (diag(p) − p pᵀ) Aᵀ/n``."""
+
+    shares: Floats
+    n: int
+
+    def variances(self, correction: Inverse) -> Floats:
+        """The diagonal."""
+        return correction.variances(self.shares) / self.n
+
+    def covariance(self, correction: Inverse) -> Floats:
+        """The full matrix."""
+        refuse_large(correction.shape[0])
+        if isinstance(correction, UniformInverse):  # the shares add up to one, so 11ᵀ has no part in it
+            return np.asarray(
+                correction.scale**2 * (np.diag(self.shares) - np.outer(self.shares, self.shares)) / self.n
+            )
+        return correction.covariance(self.shares) / self.n
+
+
+@dataclass(frozen=True, eq=False)
+class Randomisation(Spread):
+    """Given the table of truths: ``Cov = Σ_i w_i² A (diag(Q_x) − Q_x Q_xᵀ) Aᵀ/(Σw)²`` with x the truth of row i.
+
+    Parameters
+    ----------
+    squares : array
+        ``Σ w_i²`` over the rows with each report (the plain counts when there are no weights).
+    total : float
+        Σ w.
+    """
+
+    squares: Floats
+    total: float
+
+    def variances(self, correction: Inverse) -> Floats:
+        """The diagonal."""
+        return table_variances(correction, self.squares) / self.total**2
+
+    def covariance(self, correction: Inverse) -> Floats:
+        """The full matrix."""
+        refuse_large(correction.shape[0])
+        return table_covariance(correction, self.squares) / self.total**2
+
+
+@dataclass(frozen=True, eq=False)
+class Linearised(Spread):
+    """The linearised variance of survey sampling, first stage taken as with replacement.
+
+    ``S = Σ_h m_h/(m_h − 1) Σ_c (t_hc − t̄_h)(t_hc − t̄_h)ᵀ`` with the cluster totals
+    ``t_hc = Σ_i w_i (e_{y_i} − p̂)/Σw`` of stratum h with m_h clusters (Binder 1983; Särndal, Swensson and
+    Wretman 1992, chapter 5). Without clusters every row is one. It is kept as sums, so that its diagonal
+    costs no matrix.
+
+    Attributes
+    ----------
+    shares, total : array, float
+        p̂ and Σw.
+    rows : array or sparse matrix
+        Without clusters: ``g`` below. With clusters: one row ``√k_h·(weights by report)`` per cluster, where
+        k_h = m_h/(m_h − 1).
+    g : array
+        ``Σ_c k_h W_c·(weights by report of c)``; without clusters W_c is the weight of the row.
+    gamma : float
+        ``Σ_c k_h W_c²``.
+    strata : array (H, reports)
+        Weights by report in each stratum.
+    factors : array (H,)
+        k_h/m_h.
+    clusters, degrees : int
+        Clusters that have a row here, and clusters minus strata.
+    kish : float
+        ``(ΣW_c)²/ΣW_c²``, the effective number of clusters.
+    """
+
+    shares: Floats
+    total: float
+    rows: Any
+    g: Floats
+    gamma: float
+    strata: Floats
+    factors: Floats
+    clusters: int
+    degrees: int
+    kish: float
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """Clusters minus strata."""
+        return float(self.degrees)
+
+    def variances(self, correction: Inverse) -> Floats:
+        """The diagonal of A S Aᵀ."""
+        return self._diagonal(correction, self.shares, self.total)
+
+    def covariance(self, correction: Inverse) -> Floats:
+        """A S Aᵀ."""
+        return self._full(correction, self.shares, self.total)
+
+    def total_variances(self, correction: Inverse) -> Floats:
+        """Variances of the Horvitz–Thompson totals ``A Σ w_i e_{y_i}``: the same sums, not centred at p̂."""
+        return self._diagonal(correction, np.zeros_like(self.shares), 1.0)
+
+    def total_covariance(self, correction: Inverse) -> Floats:
+        """Covariance of the Horvitz–Thompson totals."""
+        return self._full(correction, np.zeros_like(self.shares), 1.0)
+
+    def share_variances(self) -> Floats:
+        """The diagonal of S."""
+        return self._share_diagonal(self.shares, self.total)
+
+    def _stratum_sums(self, centre: Floats, total: float) -> Floats:
+        return np.asarray((self.strata - self.strata.sum(axis=1, keepdims=True) * centre) / total)
+
+    def _share_diagonal(self, centre: Floats, total: float) -> Floats:
+        own = self.g if isinstance(self.rows, np.ndarray) else np.asarray(self.rows.multiply(self.rows).sum(axis=0))
+        within = (own.reshape(-1) - 2 * self.g * centre + self.gamma * centre**2) / total**2
+        between = self.factors @ self._stratum_sums(centre, total) ** 2
+        return np.asarray(np.maximum(within - between, 0.0))  # only rounding can make it negative
+
+    def _diagonal(self, correction: Inverse, centre: Floats, total: float) -> Floats:
+        if not isinstance(correction, UniformInverse):
+            return np.asarray(np.maximum(np.diag(self._full(correction, centre, total)), 0.0))
+        # A = scale·I + shift·11ᵀ needs the diagonal of S, its row sums and its sum.
+        sums = self._stratum_sums(centre, total)
+        across = sums.sum(axis=1)
+        row_sums = (self.g - self.gamma * centre) * (1 - centre.sum()) / total**2 - (self.factors * across) @ sums
+        everything = self.gamma * (1 - centre.sum()) ** 2 / total**2 - self.factors @ across**2
+        scale, shift = correction.scale, correction.shift
+        spread = scale**2 * self._share_diagonal(centre, total) + 2 * scale * shift * row_sums + shift**2 * everything
+        return np.asarray(np.maximum(spread, 0.0))
+
+    def _full(self, correction: Inverse, centre: Floats, total: float) -> Floats:
+        refuse_large(max(correction.shape))
+        if isinstance(self.rows, np.ndarray):
+            middle = np.diag(self.g)
+        else:
+            middle = (self.rows.T @ self.rows).toarray()
+        crossed = np.outer(self.g, centre)
+        middle = (middle - crossed - crossed.T + self.gamma * np.outer(centre, centre)) / total**2
+        sums = self._stratum_sums(centre, total)
+        return correction.sandwich(middle - (sums.T * self.factors) @ sums)

@@ -1,0 +1,172 @@
+"""Survey weights, strata, clusters and groups: sums over batches of rows, and the linearised variance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.errors import EstimationError
+from discreet.estimate.evidence import Evidence
+from discreet.estimate.rows import Batch
+from discreet.estimate.spread import Linearised
+from discreet.estimate.tally import Cells, Floats, Ints, LabelIndex, PairIndex, count_reports
+
+#: Numbers kept for the strata together (2^27 floats, 1 GB).
+_MAX_STRATUM_CELLS = 1 << 27
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which of weights, strata, clusters and groups the batches carry."""
+
+    weights: bool = False
+    strata: bool = False
+    clusters: bool = False
+    groups: bool = False
+
+    @property
+    def any(self) -> bool:
+        """Whether plain counts are not enough."""
+        return self.weights or self.strata or self.clusters or self.groups
+
+
+class SurveyTally:
+    """Sums by stratum, cluster, group and report, over batches of rows."""
+
+    def __init__(self, reports: int, roles: Roles, target: str) -> None:
+        self._reports = reports
+        self._roles = roles
+        # Given the table of truths, rows are randomised independently: only weights matter.
+        self._is_sample = target == "population" and (roles.weights or roles.strata or roles.clusters)
+        self._stratum_labels = LabelIndex("strata")
+        self._cluster_labels = LabelIndex("clusters")
+        self._group_labels = LabelIndex("by", missing_is_a_group=True)
+        self._units = PairIndex()  # (stratum, cluster)
+        self._blocks = PairIndex()  # (unit, group); the unit is the stratum where there are no clusters
+        self._cells = Cells()
+        self._rows_by_stratum: Ints = np.zeros(0, np.int64)
+
+    def add(self, batch: Batch) -> None:
+        """One batch."""
+        count_reports(batch.codes, self._reports, batch.first_row)  # refuses codes out of range
+        if not batch.codes.size:
+            return
+        nothing = np.zeros(batch.codes.size, np.int64)
+        stratum = nothing if batch.strata is None else self._stratum_labels.encode(batch.strata, batch.first_row)
+        group = nothing if batch.groups is None else self._group_labels.encode(batch.groups, batch.first_row)
+        unit = stratum
+        if batch.clusters is not None:
+            unit = self._units.encode(stratum, self._cluster_labels.encode(batch.clusters, batch.first_row))
+        rows = np.bincount(stratum, minlength=self._rows_by_stratum.size)
+        rows[: self._rows_by_stratum.size] += self._rows_by_stratum
+        self._rows_by_stratum = rows
+        codes, weights = batch.codes.astype(np.int64), batch.weights
+        if batch.answered is not None:  # rows without an answer stay in the sample, with a total of zero
+            codes, unit, group = codes[batch.answered], unit[batch.answered], group[batch.answered]
+            weights = None if weights is None else weights[batch.answered]
+        self._cells.add(self._blocks.encode(unit, group) * self._reports + codes, weights)
+
+    def evidence(self) -> list[tuple[Any, Evidence]]:
+        """The evidence of every group, in label order; without groups one, labelled None."""
+        block, report, sums = self._cells.by_block(self._reports)
+        unit, group = (codes[block] for codes in self._blocks.pairs())
+        if not self._roles.groups:
+            return [(None, self._of_group(unit, report, sums))]
+        chosen = {label: group == code for label, code in self._group_labels.in_order()}
+        return [(label, self._of_group(unit[k], report[k], sums[:, k])) for label, k in chosen.items()]
+
+    def _of_group(self, unit: Ints, report: Ints, sums: Floats) -> Evidence:
+        counts, weights, squares = (_sums(report, row, self._reports) for row in sums)
+        whole = counts.round().astype(np.int64)
+        survey, notes = (
+            (None, ()) if not self._is_sample or not whole.any() else self._linearised(unit, report, sums, weights)
+        )
+        if not self._roles.weights:
+            return Evidence(whole, survey=survey, notes=notes)
+        return Evidence(whole, weights, squares, survey, notes)
+
+    def _clusters_by_stratum(self) -> tuple[Ints, Ints]:
+        """Stratum of every unit, and the number of clusters in every stratum, over the whole sample."""
+        if self._roles.clusters:
+            strata, _ = self._units.pairs()
+            return strata, np.bincount(strata)
+        return np.arange(self._rows_by_stratum.size), self._rows_by_stratum
+
+    def _linearised(
+        self, unit: Ints, report: Ints, sums: Floats, weights: Floats
+    ) -> tuple[Linearised, tuple[str, ...]]:
+        """The spread of one group: the clusters of the whole sample count, with zeros where the group is absent."""
+        stratum_of, clusters_in = self._clusters_by_stratum()
+        if clusters_in.min() < 2:
+            where, remedy = ("a stratum", "; merge it with another") if self._roles.strata else ("the sample", "")
+            what = "cluster" if self._roles.clusters else "row"
+            raise EstimationError(f"{where} has a single {what}, so its variance cannot be estimated{remedy}")
+        if clusters_in.size * self._reports > _MAX_STRATUM_CELLS:
+            raise EstimationError(
+                f"{clusters_in.size:,} strata with {self._reports:,} reports each are more than memory should hold; "
+                "merge strata"
+            )
+        count, weight, square = sums
+        factor = clusters_in / (clusters_in - 1)
+        stratum = stratum_of[unit]
+        strata = _sums(stratum * self._reports + report, weight, clusters_in.size * self._reports)
+        rows: Any
+        if self._roles.clusters:
+            from scipy.sparse import csr_array
+
+            k = factor[stratum_of]
+            cluster_weight = _sums(unit, weight, stratum_of.size)
+            rows = csr_array((weight * np.sqrt(k)[unit], (unit, report)), shape=(stratum_of.size, self._reports))
+            g = _sums(report, weight * (k * cluster_weight)[unit], self._reports)
+            gamma = float(k @ cluster_weight**2)
+            present = cluster_weight > 0
+            used, used_strata = int(present.sum()), np.unique(stratum_of[present]).size
+            kish = float(cluster_weight.sum() ** 2 / (cluster_weight**2).sum())
+        else:
+            g = _sums(report, square * factor[stratum], self._reports)
+            rows, gamma = g, float(g.sum())
+            used, used_strata = int(count.sum().round()), np.unique(stratum).size
+            kish = float(weight.sum() ** 2 / square.sum())
+        total = float(weights.sum())
+        survey = Linearised(
+            shares=weights / total,
+            total=total,
+            rows=rows,
+            g=g,
+            gamma=gamma,
+            strata=strata.reshape(clusters_in.size, self._reports),
+            factors=factor / clusters_in,
+            clusters=used,
+            degrees=max(used - used_strata, 1),
+            kish=kish,
+        )
+        return survey, self._survey_notes(used, used_strata)
+
+    def _survey_notes(self, used: int, used_strata: int) -> tuple[str, ...]:
+        notes = []
+        if used <= used_strata:
+            notes.append(
+                "the group has no stratum with two clusters of its own: its standard errors rest on one degree of "
+                "freedom at most"
+            )
+        if self._roles.strata and self._roles.clusters:
+            _, labels = self._units.pairs()
+            if np.unique(labels).size < labels.size:
+                notes.append("cluster labels that recur in several strata were taken as different clusters")
+        return tuple(notes)
+
+
+def _sums(keys: Ints, values: Floats, size: int) -> Floats:
+    """Σ values by key."""
+    return np.asarray(np.bincount(keys, values, size), float)
+
+
+def survey_evidence(batches: Iterable[Batch], reports: int, roles: Roles, target: str) -> list[tuple[Any, Evidence]]:
+    """Tally batches that have groups, weights, strata or clusters."""
+    tally = SurveyTally(reports, roles, target)
+    for batch in batches:
+        tally.add(batch)
+    return tally.evidence()

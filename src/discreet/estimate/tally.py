@@ -1,0 +1,176 @@
+"""Count reports: fast when only counts are needed, in sparse cells when rows have groups, weights or clusters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+
+from discreet.domains.columns import as_arrow
+from discreet.errors import DomainError, EstimationError
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+#: Reports counted at once: the widened copy (2 MB) stays in the second-level cache.
+_CHUNK = 1 << 18
+#: The name of the group of rows whose public label is missing.
+MISSING = "(missing)"
+
+
+def report_codes(reports: ArrayLike) -> NDArray[Any]:
+    """Reports as a one-dimensional integer array; booleans are 0 and 1."""
+    codes = np.asarray(reports)
+    if codes.ndim != 1:
+        raise EstimationError(f"reports must be one column of codes, not an array of {codes.ndim} dimensions")
+    if codes.dtype == np.bool_:
+        return codes.view(np.uint8)
+    if codes.size and codes.dtype.kind not in "iu":
+        raise EstimationError(f"reports must be integer codes or booleans, not {codes.dtype}")
+    return codes.astype(np.uint8) if codes.size == 0 else codes
+
+
+def count_reports(codes: NDArray[Any], size: int, first_row: int = 0) -> Ints:
+    """How often each of the codes 0 … size − 1 occurs; a code outside is an error that names its row."""
+    counts = np.zeros(size, np.int64)
+    chunk = max(_CHUNK, size)  # a table larger than its chunk would cost more than the counting
+    count = _count_bits if size == 2 and codes.dtype.itemsize == 1 else _count
+    for start in range(0, codes.size, chunk):
+        part = codes[start : start + chunk]
+        found = count(part, size)
+        if found is None:
+            bad = int(np.flatnonzero((part < 0) | (part >= size))[0])
+            raise EstimationError(
+                f"row {first_row + start + bad} (counted from 0): a report is out of range; "
+                f"expected a code from 0 to {size - 1}"
+            )
+        counts += found
+    return counts
+
+
+def _count_bits(part: NDArray[Any], _size: int) -> Ints | None:
+    bits = part.view(np.uint8)
+    if bits.max() > 1:
+        return None
+    ones = np.count_nonzero(bits)
+    return np.array([bits.size - ones, ones], np.int64)
+
+
+def _count(part: NDArray[Any], size: int) -> Ints | None:
+    # Counting itself finds codes out of range; only wide types are checked first, lest they ask for a huge table.
+    if part.dtype.itemsize > 2 and part.max() >= size:
+        return None
+    try:
+        found = np.bincount(part.astype(np.intp, copy=False), minlength=size)
+    except ValueError:  # a negative code
+        return None
+    return found if found.size == size else None
+
+
+class LabelIndex:
+    """Codes for public labels in order of appearance, the same across batches."""
+
+    def __init__(self, name: str, *, missing_is_a_group: bool = False) -> None:
+        self._name = name
+        self._missing_is_a_group = missing_is_a_group
+        self._codes: dict[Any, int] = {}
+
+    @property
+    def labels(self) -> list[Any]:
+        """The labels met so far; None is the missing one."""
+        return list(self._codes)
+
+    def encode(self, column: Any, first_row: int = 0) -> Ints:
+        """Codes of one batch."""
+        try:
+            array = as_arrow(column)
+        except DomainError as error:
+            raise EstimationError(f"{self._name}: {error}") from None
+        if not pa.types.is_dictionary(array.type):
+            array = array.dictionary_encode()
+        positions = array.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        entries = array.dictionary.to_pylist()
+        codes = np.zeros(len(entries) + 1, np.int64)  # the last one is that of position −1: missing
+        for position in np.flatnonzero(np.bincount(positions + 1)) - 1:
+            label = None if position < 0 else entries[position]
+            if label is None and not self._missing_is_a_group:
+                row = first_row + int(np.flatnonzero(positions == position)[0])
+                raise EstimationError(f"{self._name}: row {row} (counted from 0) has no value")
+            codes[position] = self._codes.setdefault(label, len(self._codes))
+        return np.asarray(codes[positions])
+
+    def in_order(self) -> list[tuple[Any, int]]:
+        """Labels with their codes in sorted order, the missing one last and under its name."""
+        present = [label for label in self._codes if label is not None]
+        try:
+            present.sort()
+        except TypeError:
+            present.sort(key=str)
+        pairs = [(label, self._codes[label]) for label in present]
+        if None in self._codes:
+            if MISSING in self._codes:
+                raise EstimationError(
+                    f'{self._name}: a label is "{MISSING}", the name of the group of rows without a label'
+                )
+            pairs.append((MISSING, self._codes[None]))
+        return pairs
+
+
+def distinct(keys: Ints) -> tuple[Ints, Ints]:
+    """Different keys in order, and where each row's key is among them; by counting where sorting is not needed."""
+    if keys.size and keys.max() < 4 * keys.size:
+        present = np.flatnonzero(np.bincount(keys))
+        place = np.empty(int(keys.max()) + 1, np.int64)
+        place[present] = np.arange(present.size)
+        return present, place[keys]
+    found, back = np.unique(keys, return_inverse=True)
+    return found, back
+
+
+class PairIndex:
+    """Codes for pairs of codes in order of appearance."""
+
+    def __init__(self) -> None:
+        self._codes: dict[int, int] = {}
+
+    def encode(self, first: Ints, second: Ints) -> Ints:
+        """One code for each pair."""
+        width = int(second.max(initial=0)) + 1
+        keys, back = distinct(first * width + second)
+        known = self._codes
+        pairs = ((keys // width) << 32 | keys % width).tolist()
+        return np.asarray(np.array([known.setdefault(pair, len(known)) for pair in pairs], np.int64)[back])
+
+    def pairs(self) -> tuple[Ints, Ints]:
+        """The pairs in the order of their codes."""
+        keys = np.fromiter(self._codes, np.int64, len(self._codes))
+        return keys >> 32, keys & 0xFFFFFFFF
+
+
+class Cells:
+    """Sparse sums by key: number of rows, Σw and Σw²."""
+
+    def __init__(self) -> None:
+        self._keys: Ints = np.zeros(0, np.int64)
+        self._sums: Floats = np.zeros((3, 0))
+
+    def add(self, keys: Ints, weights: Floats | None) -> None:
+        """One batch of rows."""
+        if not keys.size:
+            return
+        present, back = distinct(keys)
+        count = np.bincount(back)
+        sums = [count] * 3 if weights is None else [count, np.bincount(back, weights), np.bincount(back, weights**2)]
+        self._merge(present, np.array(sums, float))
+
+    def _merge(self, keys: Ints, sums: Floats) -> None:
+        merged, back = np.unique(np.concatenate([self._keys, keys]), return_inverse=True)
+        both = np.concatenate([self._sums, sums], axis=1)
+        self._keys = merged
+        self._sums = np.array([np.bincount(back, row, merged.size) for row in both])
+
+    def by_block(self, size: int) -> tuple[Ints, Ints, Floats]:
+        """(block, code, sums) for keys that were made as ``block·size + code``."""
+        return self._keys // size, self._keys % size, self._sums
