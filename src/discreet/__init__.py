@@ -4,11 +4,13 @@ Design the best randomisation for a privacy level, release data through it with 
 and learn from the reports with valid error bars.
 """
 
-from discreet import errors, mechanisms, privacy
+from discreet import design, errors, estimate, mechanisms, privacy
 from discreet._version import __version__
 from discreet.domains import Binary, Categorical, Grid, Ordinal
 from discreet.errors import *  # noqa: F403  # its __all__ is the list of errors
+from discreet.manifest import Release
 from discreet.privacy import Guarantee
+from discreet.publish import Plan, release
 from discreet.randomness import Randomness
 
 __all__ = [  # noqa: PLE0604  # errors.__all__ is a list of names
@@ -17,9 +19,14 @@ __all__ = [  # noqa: PLE0604  # errors.__all__ is a list of names
     "Grid",
     "Guarantee",
     "Ordinal",
+    "Plan",
     "Randomness",
+    "Release",
     "__version__",
+    "design",
+    "estimate",
     "mechanisms",
     "privacy",
+    "release",
     *errors.__all__,
 ]

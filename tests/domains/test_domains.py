@@ -253,3 +253,15 @@ def test_unknown_kinds_in_a_manifest_are_refused():
     for data in ({"kind": "hyperbolic"}, {}, {"kind": "binary", "values": ["a"]}, {"kind": "grid", "low": 0}):
         with pytest.raises(ManifestError):
             domains.from_dict(data)
+
+
+@pytest.mark.parametrize("offset", [0, 1, 7, 8, 9, 63])
+@pytest.mark.parametrize("length", [0, 1, 8, 100])
+def test_boolean_arrays_are_read_from_their_bits(offset, length):
+    """Slices at any bit, also empty ones, come out right."""
+    rng = np.random.default_rng(1)
+    values = rng.random(200) < 0.5
+    column = pa.array(values)[offset : offset + length]
+    codes = Binary(False, True).encode(column)
+    assert codes.tolist() == values[offset : offset + length].astype(int).tolist()
+    assert Binary(False, True).decode_arrow(codes).equals(pa.array(values[offset : offset + length]))

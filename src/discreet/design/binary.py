@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
-
 from discreet.design.binary_region import Point, corners, edge_point, rounded, switch_prevalence, variance
-from discreet.design.minimax import EdgeProblem, edge_variance
+from discreet.design.minimax import Minimax
+from discreet.design.prevalence_range import PrevalenceRange
 from discreet.design.result import Design, Optimality
 from discreet.errors import PrivacyError
 from discreet.mechanisms import BinaryResponse, ChannelResponse
@@ -121,7 +119,7 @@ def _known(epsilon: float, delta: float, prevalence: float) -> Design:
     ties = [name for name in order if variance(*ideal[name], at) <= variance(*ideal[best], at) * (1 + _TIE)]
     chosen = "warner" if "warner" in ties else best
     mechanism = rounded(epsilon, delta, lambda e: corners(e, asked)[chosen])
-    notes = [_beside(ideal, at), *_exposure_notes(chosen, delta)]
+    notes = [_beside(ideal, at), *exposure_notes(chosen, delta)]
     if len(ties) > 1:
         notes.insert(0, f"equally good here: {' and '.join(_describe(ideal[name]) for name in ties)}")
     statement = (
@@ -149,18 +147,8 @@ def _interval(epsilon: float, delta: float, low: float, high: float, *, nothing_
         return Design(design.mechanism, design.objective, design.certificate, (note, *design.notes), design.measure)
     # At prevalence 0 the design (1, δ) has no error at all, so every other one has infinite relative regret.
     relative = low > 0 and high < 1
-    scale = partial(_best_variance, exp_epsilon=exp_epsilon, delta=delta) if relative else np.ones_like
-    found = EdgeProblem(exp_epsilon, delta, low, high, scale).solve()
-    asked = Fraction(delta)
-
-    def ideal(e: Fraction) -> Point:
-        ends = corners(e, asked)
-        if found.at_warner:
-            return ends["warner"]
-        p00, p11 = ends["no is kept"] if found.at_corner else edge_point(Fraction(found.u), e, asked)
-        return (p11, p00) if found.mirrored else (p00, p11)
-
-    mechanism = rounded(epsilon, delta, ideal)
+    found = PrevalenceRange(exp_epsilon, delta, low, high, relative).problem().solve()
+    mechanism = rounded(epsilon, delta, partial(point_of, found, delta=Fraction(delta)))
     known = "nothing is known of the prevalence" if nothing_known else f"the prevalence lies in [{low:g}, {high:g}]"
     if relative:
         measure = "Worst relative regret (variance over the best possible at the same prevalence, minus 1)"
@@ -178,6 +166,15 @@ def _interval(epsilon: float, delta: float, low: float, high: float, *, nothing_
     )
     notes = (f"{known}: {why}", *_exposure_notes_of(mechanism))
     return Design(mechanism, value, Optimality(value, bound, statement), notes, measure)
+
+
+def point_of(found: Minimax, exp_epsilon: Fraction, delta: Fraction) -> Point:
+    """The design that a minimax search found, exactly at an end where it is one."""
+    ends = corners(exp_epsilon, delta)
+    if found.at_warner:
+        return ends["warner"]
+    p00, p11 = ends["no is kept"] if found.at_corner else edge_point(Fraction(found.u), exp_epsilon, delta)
+    return (p11, p00) if found.mirrored else (p00, p11)
 
 
 def _always_best(epsilon: float, delta: float, low: float, high: float) -> str | None:
@@ -202,16 +199,6 @@ def _certain_point(name: str, low: float, high: float) -> float:
     if name == "warner":
         return float(_worst_prevalence(low, high))
     return high if name == "no is kept" else low
-
-
-def _best_variance(prevalences: NDArray[np.float64], exp_epsilon: float, delta: float) -> NDArray[np.float64]:
-    """The smallest variance of the three corners at each prevalence."""
-    warner = (exp_epsilon + 1) / (exp_epsilon + 2 * delta - 1)
-    candidates = [
-        edge_variance(u, prevalences, exp_epsilon, delta, mirrored=mirrored)
-        for u, mirrored in ((warner, False), (1 / delta, False), (1 / delta, True))
-    ]
-    return np.asarray(np.minimum.reduce(candidates))
 
 
 def _four_reports(epsilon: float, delta: float, low: float, high: float) -> Design:
@@ -245,7 +232,8 @@ def _four_reports(epsilon: float, delta: float, low: float, high: float) -> Desi
     notes = (
         _beside(two, at),
         f"exposure: with probability δ = {delta:g} the true answer is published and marked as true, for everybody",
-        "the stated variance is that of the efficient (maximum-likelihood) estimate; the unbiased one comes close",
+        'the stated variance is reached by the maximum-likelihood estimate (method="mle"); the unbiased one weighs '
+        "reports as if both answers were equally frequent and can be worse when one is rare",
     )
     statement = (
         "no (ε, δ)-private channel with any number of reports has a smaller efficient variance: every one is a "
@@ -276,7 +264,8 @@ def _describe(point: Point) -> str:
     return f"({float(point[0]):.4g}, {float(point[1]):.4g})"
 
 
-def _exposure_notes(chosen: str, delta: float) -> list[str]:
+def exposure_notes(chosen: str, delta: float) -> list[str]:
+    """Who is exposed with certainty, and how likely, under a corner design."""
     exposed, safe = {"no is kept": ("yes", "no"), "yes is kept": ("no", "yes")}.get(chosen, ("", ""))
     if not exposed:
         return []
@@ -288,7 +277,7 @@ def _exposure_notes(chosen: str, delta: float) -> list[str]:
 
 def _exposure_notes_of(mechanism: BinaryResponse) -> list[str]:
     if mechanism.p00 == 1:
-        return _exposure_notes("no is kept", float(mechanism.p11))
+        return exposure_notes("no is kept", float(mechanism.p11))
     if mechanism.p11 == 1:
-        return _exposure_notes("yes is kept", float(mechanism.p00))
+        return exposure_notes("yes is kept", float(mechanism.p00))
     return []

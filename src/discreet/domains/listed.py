@@ -89,7 +89,7 @@ class Binary(ListedDomain):
             if isinstance(values, np.ndarray) and values.dtype == np.bool_ and values.ndim == 1:
                 return values.astype(np.uint8), None
             if isinstance(values, pa.BooleanArray) and values.null_count == 0:
-                return values.to_numpy(zero_copy_only=False).view(np.uint8), None
+                return _unpacked(values), None
         return super().encode_with_missing(values)
 
     @property
@@ -99,7 +99,8 @@ class Binary(ListedDomain):
     def decode_arrow(self, codes: NDArray[Any]) -> pa.Array:
         """Values of codes, in Arrow."""
         if self._is_plain_boolean:
-            return pa.array(np.ascontiguousarray(codes, np.uint8).view(np.bool_))
+            bits = np.packbits(np.asarray(codes, np.uint8), bitorder="little")
+            return pa.Array.from_buffers(pa.bool_(), codes.size, [None, pa.py_buffer(bits)])
         return super().decode_arrow(codes)
 
     @classmethod
@@ -109,6 +110,15 @@ class Binary(ListedDomain):
         if not isinstance(values, list) or len(values) != 2:
             raise ManifestError("a binary domain in the manifest is damaged: it needs two values")
         return cls(*values)
+
+
+def _unpacked(values: pa.BooleanArray) -> NDArray[np.uint8]:
+    """Bits as bytes, straight from the buffer: Arrow's own conversion goes through pandas."""
+    bits = np.frombuffer(values.buffers()[1], np.uint8) if len(values) else np.empty(0, np.uint8)
+    first = values.offset // 8
+    start = values.offset % 8
+    last = (values.offset + len(values) + 7) // 8
+    return np.unpackbits(bits[first:last], bitorder="little")[start : start + len(values)]
 
 
 @dataclass(frozen=True, init=False, repr=False)

@@ -1,0 +1,199 @@
+"""A block: columns that were randomised alike, with everything needed to learn from their reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal, Self, get_args
+
+from discreet import domains, mechanisms
+from discreet.domains import Categorical, Domain, WithBlank
+from discreet.errors import ManifestError, MechanismError
+from discreet.manifest.checks import damaged, mapping, names, optional_text
+from discreet.manifest.promises import block_guarantee
+from discreet.mechanisms import FiniteMechanism, Mechanism
+from discreet.privacy import Guarantee
+
+Missing = Literal["reject", "category", "public"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """One or more columns with the same domain, each randomised on its own by the same design.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        Their names.
+    domain : Domain
+        What a true value can be; ``WithBlank`` when a missing value is one more value.
+    reports : Domain
+        What a released cell can be: the same as ``domain`` unless the channel has reports of its own.
+    mechanism : Mechanism or None
+        The design, when all rows share one.
+    by : str or None
+        The public column that says which design a row was asked under.
+    designs : mapping of str to Mechanism
+        The design for each value of ``by``, written as text.
+    missing : {"reject", "category", "public"}
+        What became of missing values.
+    collected : bool
+        Whether respondents randomised their answers themselves.
+    guarantee : Guarantee
+        What is promised about one row, all columns of the block together.
+    """
+
+    columns: tuple[str, ...]
+    domain: Domain
+    reports: Domain
+    mechanism: Mechanism | None
+    by: str | None = None
+    designs: Mapping[str, Mechanism] = field(default_factory=dict, hash=False)
+    missing: Missing = "reject"
+    collected: bool = False
+    guarantee: Guarantee
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        object.__setattr__(self, "designs", MappingProxyType(dict(self.designs)))
+        if not self.columns or len(set(self.columns)) != len(self.columns):
+            raise MechanismError("a block needs at least one column, and each column once")
+        if self.missing not in get_args(Missing):
+            raise MechanismError(f"missing must be one of {', '.join(get_args(Missing))}, not {self.missing!r}")
+        if (self.missing == "category") != isinstance(self.domain, WithBlank):
+            raise MechanismError('a domain holds the blank exactly when missing is "category"')
+        if (self.mechanism is None) != bool(self.designs) or (self.by is None) != (self.mechanism is not None):
+            raise MechanismError('a block has either one mechanism, or "by" and at least one design')
+        for mechanism in [self.mechanism] if self.mechanism is not None else self.designs.values():
+            self._check_shape(mechanism)
+
+    def _check_shape(self, mechanism: Mechanism) -> None:
+        if not isinstance(mechanism, FiniteMechanism):
+            return
+        truths, reports = mechanism.shape
+        if truths != self.domain.size:
+            raise MechanismError(f"the design is for {truths} true values, but the domain has {self.domain.size}")
+        if reports != self.reports.size:
+            raise MechanismError(f"the design gives {reports} reports, but {self.reports.size} are named")
+
+    @classmethod
+    def of(
+        cls,
+        columns: tuple[str, ...],
+        domain: Domain,
+        mechanism: Mechanism | None,
+        *,
+        reports: Domain | None = None,
+        by: str | None = None,
+        designs: Mapping[str, Mechanism] | None = None,
+        missing: Missing = "reject",
+        collected: bool = False,
+    ) -> Self:
+        """A block with its guarantee worked out; reports are labelled after the truths unless said otherwise."""
+        if reports is None:
+            first = mechanism if mechanism is not None else next(iter((designs or {}).values()), None)
+            reports = report_domain(domain, first)
+        return cls(
+            columns=columns,
+            domain=domain,
+            reports=reports,
+            mechanism=mechanism,
+            by=by,
+            designs=designs or {},
+            missing=missing,
+            collected=collected,
+            guarantee=block_guarantee(columns, mechanism, by=by, designs=designs, missing=missing, collected=collected),
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A mapping proxy cannot be pickled; the plain data can, and says the same.
+        return type(self).from_dict, (self.to_dict(),)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; ``reports`` is null when they are labelled exactly like the truths."""
+        return {
+            "columns": list(self.columns),
+            "domain": self.domain.to_dict(),
+            "reports": None if self.reports == self.domain else self.reports.to_dict(),
+            "mechanism": None if self.mechanism is None else self.mechanism.to_dict(),
+            "by": self.by,
+            "designs": {value: design.to_dict() for value, design in self.designs.items()},
+            "missing": self.missing,
+            "collected": self.collected,
+            "guarantee": self.guarantee.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Self:
+        """Rebuild from plain data; anything that does not fit together is a damaged manifest."""
+        data = mapping(data, "a block")
+        with damaged("a block"):
+            domain = domains.from_dict(mapping(data.get("domain"), "a domain"))
+            reports, mechanism = data.get("reports"), data.get("mechanism")
+            if not isinstance(data.get("collected"), bool):
+                raise ManifestError('"collected" must be true or false')
+            return cls(
+                columns=names(data.get("columns"), "the columns of a block"),
+                domain=domain,
+                reports=domain if reports is None else domains.from_dict(mapping(reports, "the reports")),
+                mechanism=None if mechanism is None else mechanisms.from_dict(mapping(mechanism, "a mechanism")),
+                by=optional_text(data.get("by"), "by"),
+                designs={
+                    value: mechanisms.from_dict(mapping(design, "a design"))
+                    for value, design in mapping(data.get("designs", {}), "the designs").items()
+                },
+                missing=data.get("missing", "reject"),
+                collected=data["collected"],
+                guarantee=Guarantee.from_dict(mapping(data.get("guarantee"), "a guarantee")),
+            )
+
+    def summary(self) -> str:
+        """One line for people."""
+        named = ", ".join(self.columns)
+        how = f'design by "{self.by}"' if self.mechanism is None else _design_name(self.mechanism)
+        remarks = []
+        if self.collected:
+            remarks.append("randomised by the respondents")
+        if self.missing == "category":
+            remarks.append(f"a missing answer is one more value, so there are {self.domain.size}")
+        if self.missing == "public":
+            remarks.append("blanks are published as they are")
+        tail = f" ({'; '.join(remarks)})" if remarks else ""
+        return f"{named}: {self.domain.size} values, {how}, {self.guarantee.summary()}{tail}"
+
+    __str__ = summary
+
+
+def _design_name(mechanism: Mechanism) -> str:
+    procedure = getattr(mechanism, "procedure", None)
+    return str(procedure.name) if procedure is not None else f"{mechanism.kind} response"
+
+
+def report_domain(domain: Domain, mechanism: Mechanism | None) -> Domain:
+    """The labels of the reports: those of the truths when there are as many, else made from the channel.
+
+    A report that only one truth can give is called "yes (certain)"; any other is named after the truth under
+    which it is most likely, the smaller code in a tie, and numbered when that name is taken.
+    """
+    if not isinstance(mechanism, FiniteMechanism) or mechanism.shape[1] == domain.size:
+        return domain
+    labels: list[str] = []
+    for column in zip(*mechanism.weights(), strict=True):
+        name = _label_text(domain.label(column.index(max(column))))
+        if sum(weight > 0 for weight in column) == 1:
+            name += " (certain)"
+        labels.append(_unused(name, labels))
+    return Categorical(labels)
+
+
+def _unused(name: str, taken: list[str]) -> str:
+    if name not in taken:
+        return name
+    return next(f"{name} ({n})" for n in range(2, len(taken) + 3) if f"{name} ({n})" not in taken)
+
+
+def _label_text(label: Any) -> str:
+    if label is None:
+        return "blank"
+    return str(label).lower() if isinstance(label, bool) else str(label)

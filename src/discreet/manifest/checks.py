@@ -1,0 +1,69 @@
+"""Small checks with which a manifest is read: what does not fit is a damaged manifest, in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from discreet.errors import InputError, ManifestError
+
+
+@contextmanager
+def damaged(what: str) -> Iterator[None]:
+    """Say of anything that goes wrong inside that this part of the manifest is damaged."""
+    try:
+        yield
+    except ManifestError:
+        raise
+    except InputError as error:
+        raise ManifestError(f"{what} in the manifest is damaged ({error})") from None
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
+        raise ManifestError(f"{what} in the manifest is damaged ({type(error).__name__})") from None
+
+
+def mapping(value: Any, what: str) -> Mapping[str, Any]:
+    """A JSON object."""
+    if not isinstance(value, Mapping):
+        raise ManifestError(f"{what} in the manifest is damaged: an object was expected")
+    return value
+
+
+def text(value: Any, what: str) -> str:
+    """A string that is not empty."""
+    if not isinstance(value, str) or not value:
+        raise ManifestError(f"the manifest is damaged: {what} must be text")
+    return value
+
+
+def optional_text(value: Any, what: str) -> str | None:
+    """A string that is not empty, or nothing."""
+    return None if value is None else text(value, what)
+
+
+def names(value: Any, what: str) -> tuple[str, ...]:
+    """A list of different names."""
+    if not isinstance(value, list) or len(set(map(repr, value))) != len(value):
+        raise ManifestError(f"the manifest is damaged: {what} must be a list of different names")
+    return tuple(text(name, what) for name in value)
+
+
+def whole(value: Any, what: str, minimum: int) -> int:
+    """A whole number that is large enough."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+        raise ManifestError(f"the manifest is damaged: {what} must be a whole number of at least {minimum}")
+    return value
+
+
+def flag(value: Any, what: str) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise ManifestError(f"the manifest is damaged: {what} must be true or false")
+    return value
+
+
+def one_of(value: Any, what: str, choices: tuple[str, ...]) -> str:
+    """One of a few words."""
+    if value not in choices:
+        raise ManifestError(f"the manifest is damaged: {what} must be one of {', '.join(choices)}")
+    return str(value)

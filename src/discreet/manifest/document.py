@@ -1,0 +1,282 @@
+"""The manifest: a frozen record of what was done to a table, as plain JSON.
+
+The format is append-only. A field never changes its meaning and never disappears; new fields may be added,
+and a reader ignores those that it does not know. A change that an old reader would misunderstand raises
+``format``, and old readers then refuse. Manifests once written stay in the tests for ever.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from importlib import resources
+from typing import Any, Literal, NoReturn, Self, get_args
+
+from discreet._version import __version__
+from discreet.errors import ManifestError
+from discreet.manifest.block import Block
+from discreet.manifest.checks import damaged, flag, mapping, one_of, optional_text, text, whole
+from discreet.privacy import Guarantee
+
+#: The newest format that this version reads, and the one that it writes.
+FORMAT = 1
+
+Order = Literal["shuffle", "keep"]
+Role = Literal["public", "weight", "strata", "cluster", "private"]
+#: How the text of a public column is meant, so that a CSV reads back as it was.
+ColumnType = Literal["text", "integer", "number", "boolean", "other"]
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The public columns that describe how people were sampled.
+
+    Attributes
+    ----------
+    weight, strata, cluster : str or None
+        Column names.
+    """
+
+    weight: str | None = None
+    strata: str | None = None
+    cluster: str | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are used."""
+        return tuple(name for name in (self.weight, self.strata, self.cluster) if name is not None)
+
+    def role(self, column: str) -> Role | None:
+        """What a column is for."""
+        roles: tuple[Role, ...] = ("weight", "strata", "cluster")
+        return next((role for role in roles if getattr(self, role) == column), None)
+
+    def to_dict(self) -> dict[str, str | None]:
+        """Plain data."""
+        return {"weight": self.weight, "strata": self.strata, "cluster": self.cluster}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Self:
+        """Rebuild from plain data."""
+        data = mapping(data, "the survey")
+        return cls(*(optional_text(data.get(key), f"survey.{key}") for key in ("weight", "strata", "cluster")))
+
+
+@dataclass(frozen=True)
+class Column:
+    """A released column: its name, what it is for and, unless it is private, what its cells mean."""
+
+    name: str
+    role: Role
+    type: ColumnType | None = None
+
+    def to_dict(self) -> dict[str, str | None]:
+        """Plain data; the cells of a private column are described by its block."""
+        data: dict[str, str | None] = {"name": self.name, "role": self.role}
+        if self.type is not None:
+            data["type"] = self.type
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Self:
+        """Rebuild from plain data."""
+        data = mapping(data, "a column")
+        role = one_of(data.get("role"), "the role of a column", get_args(Role))
+        kind = data.get("type")
+        if kind is not None:
+            kind = one_of(kind, "the type of a column", get_args(ColumnType))
+        return cls(text(data.get("name"), "the name of a column"), role, kind)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What was done to a table. It holds no data, and no digest or count of true values.
+
+    Parameters
+    ----------
+    rows : int
+        Number of released rows.
+    columns : tuple of Column
+        In the order of the released table.
+    blocks : tuple of Block
+        Every private column belongs to exactly one.
+    guarantee : Guarantee
+        All blocks together, about a row, or about a person when ``rows_per_person`` was declared.
+    order : {"shuffle", "keep"}
+        Whether the rows were put into a random order.
+    secure : bool or None
+        Whether the chance came from the cryptographic generator; None when all of it was the respondents'.
+    source : str
+        Where the chance came from, in words.
+    survey : Survey
+        Which public columns describe the sampling.
+    rows_per_person : int or None
+        The declared bound; None when nothing was declared.
+    person_checked : bool
+        Whether the bound was checked with a column that names the person.
+    title : str or None
+        As in the plan.
+    digest : str or None
+        SHA-256 of the released file, when the manifest lies beside it.
+    """
+
+    rows: int
+    columns: tuple[Column, ...]
+    blocks: tuple[Block, ...]
+    guarantee: Guarantee
+    order: Order = "shuffle"
+    secure: bool | None
+    source: str
+    survey: Survey = Survey()
+    rows_per_person: int | None = None
+    person_checked: bool = False
+    title: str | None = None
+    digest: str | None = None
+    id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    software: str = "discreet"
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        object.__setattr__(self, "blocks", tuple(self.blocks))
+        whole(self.rows, "rows", 1)
+        one_of(self.order, "order", get_args(Order))
+        if self.rows_per_person is not None:
+            whole(self.rows_per_person, "rows_per_person", 1)
+        if self.digest is not None and not _SHA256.fullmatch(self.digest):
+            raise ManifestError("the manifest is damaged: digest must be a SHA-256 in hexadecimal")
+        self._check_columns()
+
+    def _check_columns(self) -> None:
+        listed = [column.name for column in self.columns]
+        if len(set(listed)) != len(listed):
+            raise ManifestError("the manifest is damaged: a column is listed twice")
+        private = sorted(column.name for column in self.columns if column.role == "private")
+        if not self.blocks or private != sorted(name for block in self.blocks for name in block.columns):
+            raise ManifestError("the manifest is damaged: its blocks do not cover its private columns exactly once")
+        public = set(listed) - set(private)
+        for name in (*self.survey.columns, *(block.by for block in self.blocks if block.by is not None)):
+            if name not in public:
+                raise ManifestError(f'the manifest is damaged: "{name}" is used but is not among its public columns')
+
+    @property
+    def randomness(self) -> dict[str, Any]:
+        """Whether the chance was secure, and where it came from."""
+        return {"secure": self.secure, "source": self.source}
+
+    @property
+    def insecure(self) -> bool:
+        """Whether the table was made with a seeded source, which whoever knows the seed can undo."""
+        return self.secure is False
+
+    def block(self, column: str) -> Block | None:
+        """The block of a private column."""
+        return next((block for block in self.blocks if column in block.columns), None)
+
+    def with_digest(self, digest: str) -> Self:
+        """The same manifest, tied to a file."""
+        return replace(self, digest=digest)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as it is published."""
+        return {
+            "format": FORMAT,
+            "software": {"name": self.software, "version": self.version},
+            "release": {"id": self.id, "created": self.created, "title": self.title},
+            "rows": self.rows,
+            "order": self.order,
+            "randomness": self.randomness,
+            "columns": [column.to_dict() for column in self.columns],
+            "survey": self.survey.to_dict(),
+            "blocks": [block.to_dict() for block in self.blocks],
+            "guarantee": self.guarantee.to_dict(),
+            "rows_per_person": self.rows_per_person,
+            "person_checked": self.person_checked,
+            "digest": None if self.digest is None else {"sha256": self.digest},
+        }
+
+    def to_json(self, indent: int | None = None) -> str:
+        """The manifest as JSON text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=indent)
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Self:
+        """Read plain data; newer formats are refused, and what does not fit together is called damaged."""
+        data = mapping(data, "the top level")
+        check_format(data)
+        with damaged("a part"):
+            software = mapping(data.get("software"), "software")
+            release = mapping(data.get("release"), "release")
+            chance = mapping(data.get("randomness"), "randomness")
+            digest = data.get("digest")
+            rows_per_person = data.get("rows_per_person")
+            return cls(
+                rows=whole(data.get("rows"), "rows", 1),
+                columns=tuple(Column.from_dict(column) for column in _list(data, "columns")),
+                blocks=tuple(Block.from_dict(block) for block in _list(data, "blocks")),
+                guarantee=Guarantee.from_dict(mapping(data.get("guarantee"), "the guarantee")),
+                order=data.get("order"),
+                secure=None if chance.get("secure") is None else flag(chance["secure"], "randomness.secure"),
+                source=text(chance.get("source"), "randomness.source"),
+                survey=Survey.from_dict(data.get("survey", {})),
+                rows_per_person=rows_per_person,
+                person_checked=flag(data.get("person_checked", False), "person_checked"),
+                title=_title(release.get("title")),
+                digest=None if digest is None else text(mapping(digest, "digest").get("sha256"), "digest.sha256"),
+                id=text(release.get("id"), "release.id"),
+                created=text(release.get("created"), "release.created"),
+                software=text(software.get("name"), "software.name"),
+                version=text(software.get("version"), "software.version"),
+            )
+
+    @classmethod
+    def from_json(cls, content: str | bytes) -> Self:
+        """Read JSON text."""
+        try:
+            data = json.loads(content, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError):
+            raise ManifestError("the manifest is damaged: it is not valid JSON") from None
+        return cls.from_dict(data)
+
+
+def json_schema() -> dict[str, Any]:
+    """The published JSON Schema (draft 2020-12) of the manifest."""
+    content = resources.files("discreet.manifest").joinpath("schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(content)
+    return schema
+
+
+def check_format(data: Mapping[str, Any]) -> None:
+    """Refuse what a later version wrote in a way that this one could misunderstand."""
+    number = data.get("format")
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise ManifestError('the manifest is damaged: "format" must be a whole number of at least 1')
+    if number > FORMAT:
+        raise ManifestError(
+            f"the manifest has format {number}, which is newer than this version of discreet ({__version__}) reads "
+            f"(up to {FORMAT}); install a newer version"
+        )
+
+
+def _list(data: Mapping[str, Any], key: str) -> list[Any]:
+    value = data.get(key)
+    if not isinstance(value, list):
+        raise ManifestError(f'the manifest is damaged: "{key}" must be a list')
+    return value
+
+
+def _title(value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise ManifestError("the manifest is damaged: release.title must be text")
+    return value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)

@@ -1,0 +1,85 @@
+"""How the cells of a released column are read back: reports by their labels, public cells by their type."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from discreet.domains import Domain
+from discreet.domains.columns import is_text
+from discreet.errors import DomainError, ReleaseError
+from discreet.manifest.block import Block
+from discreet.manifest.document import Column
+
+#: Public text that stands for numbers is read as such.
+_NUMBERS: dict[str, pa.DataType] = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_()}
+
+
+#: Text domains with more labels than this are held as plain text: every row group of a Parquet file, and every
+#: batch, would otherwise carry the whole list.
+MAX_DICTIONARY = 1 << 16
+
+
+def report_type(reports: Domain) -> pa.DataType:
+    """The type of a released column."""
+    kind = reports.arrow_type
+    return kind.value_type if pa.types.is_dictionary(kind) and reports.size > MAX_DICTIONARY else kind
+
+
+class ReleasedColumn:
+    """One column of a release: where it comes from, and the type in which it is handed out."""
+
+    def __init__(self, column: Column, block: Block | None, stored: pa.DataType) -> None:
+        self.name = column.name
+        self.block = block
+        self._stored = stored
+        if block is not None:
+            self.type = report_type(block.reports)
+        else:
+            self.type = _NUMBERS.get(column.type or "text", stored) if is_text(stored) else stored
+
+    @cached_property
+    def _dictionary(self) -> pa.Array | None:
+        """The labels in their declared order, when the column is handed out as a dictionary."""
+        if self.block is None or not pa.types.is_dictionary(self.type):
+            return None
+        return self.block.reports.decode_arrow(np.zeros(0, np.uint8)).dictionary
+
+    def read(self, cells: pa.Array, first_row: int) -> pa.Array:
+        """Cells in the type of the column."""
+        if self.block is not None:
+            return self._read_reports(self.block.reports, cells, first_row)
+        if cells.type == self.type:
+            return cells
+        try:
+            return cells.cast(self.type)
+        except pa.ArrowInvalid:
+            raise ReleaseError(f'column "{self.name}" holds text where the manifest says {self.type}') from None
+
+    def _read_reports(self, reports: Domain, cells: pa.Array, first_row: int) -> pa.Array:
+        if cells.type == self.type and (self._dictionary is None or cells.dictionary.equals(self._dictionary)):
+            return cells
+        try:
+            values = reports.parse(cells) if is_text(cells.type) else cells
+            codes, missing = reports.encode_with_missing(values)
+        except DomainError as error:
+            raise error.at(column=self.name, first_row=first_row) from None
+        return decoded(reports, codes, missing)
+
+
+def decoded(domain: Domain, codes: NDArray[Any], missing: NDArray[np.bool_] | None) -> pa.Array:
+    """Labels of codes, with nulls where something is missing."""
+    values = domain.decode_arrow(codes)
+    if values.type != report_type(domain):
+        values = values.dictionary_decode()
+    if missing is None:
+        return values
+    if pa.types.is_dictionary(values.type):
+        indices = pa.array(values.indices.to_numpy(zero_copy_only=False), mask=missing)
+        return pa.DictionaryArray.from_arrays(indices, values.dictionary)
+    return pc.if_else(pa.array(missing), pa.scalar(None, values.type), values)

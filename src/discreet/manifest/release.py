@@ -1,0 +1,215 @@
+"""A released table with its manifest, ready to be learned from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol, Self, runtime_checkable
+
+import pyarrow as pa
+
+from discreet.errors import ManifestError, ReleaseError
+from discreet.manifest.block import Block
+from discreet.manifest.document import Manifest, Survey
+from discreet.manifest.reading import ReleasedColumn
+from discreet.manifest.storage import read_csv_manifest, read_parquet_manifest
+from discreet.manifest.tables import ParquetTable, TableFile, file_table, rows_per_batch
+from discreet.mechanisms import Mechanism
+from discreet.privacy import Guarantee
+
+
+@runtime_checkable
+class Collects(Protocol):
+    """A plan, as far as a release has to know one: it takes in answers that respondents randomised."""
+
+    def collect(self, table: Any) -> Release:
+        """A release in memory made of these answers."""
+
+
+class InMemory(TableFile):
+    """Released rows held in memory."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the table."""
+        return self.table.schema
+
+    @property
+    def rows(self) -> int:
+        """Of the table."""
+        return int(self.table.num_rows)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """In the chunks in which it is held."""
+        chosen = self.table.select(list(columns))
+        yield from chosen.to_batches(max_chunksize=rows_per_batch(chosen.schema))
+
+
+class Release:
+    """A table in which every private answer was randomised, and the manifest that says how.
+
+    It is made by ``release(...)``, by ``Release.open(path)`` or by ``Release.from_reports(table, plan)``, and can
+    be handed to anything that reads the Arrow stream interface: polars, pandas, DuckDB.
+
+    Attributes
+    ----------
+    manifest : Manifest
+        What was done.
+    """
+
+    __slots__ = ("_columns", "_stored", "manifest")
+
+    def __init__(self, manifest: Manifest, stored: TableFile) -> None:
+        self.manifest = manifest
+        self._stored = stored
+        self._columns = {
+            column.name: ReleasedColumn(column, manifest.block(column.name), stored.schema.field(column.name).type)
+            for column in manifest.columns
+        }
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Self:
+        """Open a released Parquet or CSV file and check that the manifest is its own.
+
+        Raises
+        ------
+        ManifestError
+            The manifest is damaged, newer than this version, or not the one of this file.
+        ReleaseError
+            There is no such file, or it is not a release.
+        """
+        file = Path(path)
+        table = file_table(file)
+        if isinstance(table, ParquetTable):
+            return cls(read_parquet_manifest(table), table)
+        manifest = read_csv_manifest(file)
+        if table.schema.names != [column.name for column in manifest.columns]:
+            raise ManifestError(f"{file.name} does not match its manifest: its columns are not the released ones")
+        return cls(manifest, table)
+
+    @classmethod
+    def from_table(cls, manifest: Manifest, table: pa.Table) -> Self:
+        """A release held in memory."""
+        return cls(manifest, InMemory(table))
+
+    @staticmethod
+    def from_reports(table: Any, plan: Collects) -> Release:
+        """Take in answers that respondents randomised themselves, with dice, a spinner or a device.
+
+        Parameters
+        ----------
+        table : path, or anything that speaks the Arrow stream interface
+            The answers as they were given.
+        plan : Plan
+            Its private blocks say ``collected = true`` and by which design, or one design per row group.
+        """
+        if not isinstance(plan, Collects):
+            raise ReleaseError("Release.from_reports needs a Plan; read one with Plan.read(path)")
+        return plan.collect(table)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised about a row, or about a person where rows per person were declared."""
+        return self.manifest.guarantee
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of all released columns."""
+        return [column.name for column in self.manifest.columns]
+
+    @property
+    def rows(self) -> int:
+        """Number of released rows."""
+        return self.manifest.rows
+
+    @property
+    def survey(self) -> Survey:
+        """Which columns hold weights, strata and clusters."""
+        return self.manifest.survey
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types as ``batches`` gives them."""
+        return pa.schema([(name, column.type) for name, column in self._columns.items()])
+
+    def block(self, column: str) -> Block:
+        """How a private column was randomised."""
+        block = self._column(column).block
+        if block is None:
+            raise ReleaseError(f'column "{column}" is public: it was copied, not randomised')
+        return block
+
+    def mechanism(self, column: str) -> Mechanism:
+        """The mechanism of a private column, when all rows share one."""
+        block = self.block(column)
+        if block.mechanism is None:
+            raise ReleaseError(
+                f'column "{column}" was asked under designs that differ by "{block.by}"; use block("{column}").designs'
+            )
+        return block.mechanism
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows, batch by batch, in these columns (default: all)."""
+        chosen = [self._column(name) for name in (self.columns if columns is None else _listed(columns))]
+        schema = pa.schema([(column.name, column.type) for column in chosen])
+        return self._read(chosen, schema)
+
+    def _read(self, chosen: list[ReleasedColumn], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        first_row = 0
+        for batch in self._stored.batches([column.name for column in chosen]):
+            arrays = [column.read(batch.column(column.name), first_row) for column in chosen]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+            first_row += batch.num_rows
+
+    def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """All rows as one Arrow table."""
+        chosen = self.columns if columns is None else _listed(columns)
+        schema = pa.schema([(name, self._column(name).type) for name in chosen])
+        return pa.Table.from_batches(self.batches(chosen), schema=schema)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches()).__arrow_c_stream__(requested_schema)
+
+    def _column(self, name: str) -> ReleasedColumn:
+        try:
+            return self._columns[name]
+        except (KeyError, TypeError):
+            raise ReleaseError(
+                f'there is no column "{name}" in the release; it has {", ".join(self.columns)}'
+            ) from None
+
+    def summary(self) -> str:
+        """What was released and what is promised, for people."""
+        manifest = self.manifest
+        order = "in random order" if manifest.order == "shuffle" else "in the order of the source"
+        lines = [f"{manifest.title or 'Release'}: {manifest.rows:,} rows, {order}"]
+        if manifest.insecure:
+            lines.append(f"NOT SECURE: made with a {manifest.source}; whoever knows the seed can undo it")
+        public = [column.name for column in manifest.columns if column.role != "private"]
+        lines.append(f"Public, copied as they are: {', '.join(public) or 'none'}")
+        lines.extend(f"Private: {block.summary()}" for block in manifest.blocks)
+        lines.append(f"All together: {manifest.guarantee.summary()}")
+        lines.extend(f"Not covered: {caveat}" for caveat in manifest.guarantee.caveats)
+        if manifest.rows_per_person is not None:
+            checked = "checked" if manifest.person_checked else "as declared"
+            lines.append(f"Rows per person: at most {manifest.rows_per_person} ({checked})")
+        return "\n".join(lines)
+
+    __str__ = summary
+
+    def __repr__(self) -> str:
+        return f"<Release of {self.rows:,} rows: {', '.join(self.columns)}; {self.guarantee.summary()}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The manifest as plain data."""
+        return self.manifest.to_dict()
+
+
+def _listed(columns: Sequence[str]) -> list[str]:
+    if isinstance(columns, str):
+        raise ReleaseError("columns must be a list of names, not one text")
+    return list(columns)

@@ -1,0 +1,193 @@
+"""Tables on disk, read batch by batch: Parquet, and CSV in which every cell is text.
+
+An error never quotes a cell: a row of a CSV file may be private.
+"""
+
+from __future__ import annotations
+
+import csv
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from discreet.errors import ReleaseError, SystemFailureError
+
+#: Bytes of CSV text handled at once.
+CSV_BLOCK = 1 << 24
+#: Rows of a batch, and of a row group that is written: never more than this …
+MAX_BATCH_ROWS = 1 << 20
+MIN_BATCH_ROWS = 1 << 12
+#: … nor more than should fit into this many bytes.
+BATCH_BYTES = 1 << 26
+#: What one cell of a type without fixed width is taken to need.
+_VARIABLE_WIDTH = 32
+
+PARQUET = (".parquet", ".pq")
+CSV = (".csv",)
+
+
+def rows_per_batch(schema: pa.Schema) -> int:
+    """A batch size that depends on the schema alone, so that batch boundaries say nothing about the rows."""
+    width = sum(_width(field.type) for field in schema)
+    rows = MAX_BATCH_ROWS
+    while rows > MIN_BATCH_ROWS and rows * width > BATCH_BYTES:
+        rows //= 2
+    return rows
+
+
+def _width(kind: pa.DataType) -> float:
+    try:
+        return float(kind.bit_width) / 8
+    except ValueError:
+        return _VARIABLE_WIDTH
+
+
+class TableFile(ABC):
+    """A table that can be read batch by batch."""
+
+    #: Whether every cell is text, as in a CSV file.
+    text: bool = False
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """Names and types of all columns."""
+
+    @abstractmethod
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows, in these columns."""
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows, where it is known before reading."""
+        return None
+
+
+class ParquetTable(TableFile):
+    """A Parquet file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with reading(path, "Parquet"), pq.ParquetFile(path) as file:
+            self._schema = file.schema_arrow
+            self._rows = int(file.metadata.num_rows)
+            self.metadata: dict[bytes, bytes] = dict(file.metadata.metadata or {})
+
+    @property
+    def schema(self) -> pa.Schema:
+        """As stored."""
+        return self._schema
+
+    @property
+    def rows(self) -> int:
+        """From the footer."""
+        return self._rows
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Batches of a size that depends on the columns alone."""
+        names = list(columns)
+        wanted = pa.schema([self._schema.field(name) for name in names])
+        with reading(self.path, "Parquet"), pq.ParquetFile(self.path) as file:
+            for batch in file.iter_batches(batch_size=rows_per_batch(wanted), columns=names):
+                # A name with a dot may bring in columns that were not asked for.
+                yield batch.select(names)
+
+
+class CsvTable(TableFile):
+    """A CSV file with a header, in UTF-8, separated by commas. An empty cell is null, every other one is text."""
+
+    text = True
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.header = _csv_header(path)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Every column is text."""
+        return pa.schema([(name, pa.string()) for name in self.header])
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Blocks of the file; embedded quotes, commas and line ends are part of their cells."""
+        wrong: list[Any] = []
+
+        def remember(row: Any) -> str:
+            wrong.append((row.actual_columns, row.expected_columns))
+            return "error"
+
+        try:
+            with reading(self.path, "CSV"):
+                yield from self._read(list(columns), remember)
+        except ReleaseError:
+            if wrong:
+                actual, expected = wrong[0]
+                raise ReleaseError(
+                    f"{self.path.name}: a row has {actual} cells where the header has {expected}"
+                ) from None
+            raise
+
+    def _read(self, columns: list[str], on_wrong_row: Any) -> Iterator[pa.RecordBatch]:
+        reader = pa_csv.open_csv(
+            self.path,
+            read_options=pa_csv.ReadOptions(block_size=CSV_BLOCK, use_threads=False),
+            parse_options=pa_csv.ParseOptions(
+                newlines_in_values=True,
+                # In a table of one column an empty line is an empty cell; in a wider one it is no row.
+                ignore_empty_lines=len(self.header) > 1,
+                invalid_row_handler=on_wrong_row,
+            ),
+            convert_options=pa_csv.ConvertOptions(
+                column_types={name: pa.string() for name in self.header},
+                include_columns=columns,
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=True,
+            ),
+        )
+        with reader:
+            yield from reader
+
+
+def _csv_header(path: Path) -> list[str]:
+    with reading(path, "CSV"), path.open(encoding="utf-8-sig", newline="") as lines:
+        header = next(csv.reader(lines, strict=True), None)
+    if not header:
+        raise ReleaseError(f"{path.name}: a CSV file needs a header with the names of its columns")
+    return header
+
+
+@contextmanager
+def reading(path: Path, kind: str) -> Iterator[None]:
+    """Turn what can go wrong with a file into one sentence that quotes nothing from inside it."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise ReleaseError(f"there is no file {path}") from None
+    except UnicodeDecodeError:
+        raise ReleaseError(f"{path.name} is not a {kind} file in UTF-8") from None
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowKeyError, csv.Error):
+        raise ReleaseError(f"{path.name} cannot be read as a {kind} file") from None
+    except OSError as error:
+        if isinstance(error, SystemFailureError):
+            raise
+        if error.errno is None:  # Arrow's word for a file whose inside makes no sense
+            raise ReleaseError(f"{path.name} cannot be read as a {kind} file") from None
+        raise SystemFailureError(f"{path} cannot be read: {error.strerror or type(error).__name__}") from None
+
+
+def file_table(path: Path) -> TableFile:
+    """A table by the ending of its name."""
+    suffix = path.suffix.lower()
+    if suffix not in PARQUET + CSV:
+        raise ReleaseError(f'{path.name}: "{suffix}" is not a kind of table that can be read; use .parquet or .csv')
+    if not path.exists():
+        raise ReleaseError(f"there is no file {path}")
+    if path.is_dir():
+        raise ReleaseError(f"{path} is a folder, not a file")
+    return ParquetTable(path) if suffix in PARQUET else CsvTable(path)

@@ -1,0 +1,213 @@
+"""The grammar of a plan: sections of keys, each read with its path, so that an error says exactly where.
+
+The whole grammar is known here, also the part whose capability is still to come, so that a key never changes
+its meaning: what is not there yet answers "not available in this version".
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from discreet.errors import InputError, PlanError
+
+#: The newest format of a plan that this version reads.
+FORMAT = 1
+
+TOP = ("format", "title", "budget", "survey", "output", "public", "private")
+BUDGET = ("epsilon", "delta", "rows_per_person", "person")
+SURVEY = ("weight", "strata", "cluster")
+OUTPUT = ("order",)
+PUBLIC = ("columns",)
+
+#: Designs that a respondent can follow; see ``mechanisms.BinaryResponse``.
+PROCEDURES = ("direct", "warner", "crosswise", "forced", "unrelated", "mangat", "kuk")
+DESIGN = (*PROCEDURES, "matrix", "file")
+PRIVATE = (
+    "columns",
+    "domain",
+    "mechanism",
+    "epsilon",
+    "delta",
+    "prevalence",
+    "symmetric",
+    "reports",
+    "missing",
+    "collected",
+    "by",
+    "designs",
+    *DESIGN,
+)
+MECHANISMS = ("randomized-response", "channel")
+DOMAINS = ("binary", "categorical", "ordinal", "grid")
+
+#: Words of the grammar whose capability is not there yet.
+LATER_MECHANISMS = ("bipartite", "exponential", "expected-error", "joint", "zero-inflated-laplace")
+LATER_DOMAINS = ("metric", "box")
+LATER_PRIVATE = (
+    "domains",
+    "epsilons",
+    "total",
+    "ratios",
+    "method",
+    "pairs",
+    "high",
+    "prior",
+    "zero_probability",
+    "unit",
+    "grid",
+    "clip",
+    "label",
+    "missing_loss",
+)
+
+
+def not_available(path: str, what: str = "") -> PlanError:
+    """The answer to a word of the grammar whose capability is still to come."""
+    value = f' = "{what}"' if what else ""
+    return PlanError(f"{path}{value} is not available in this version")
+
+
+@contextmanager
+def at(path: str) -> Iterator[None]:
+    """Put the key path before the message of anything that is refused inside."""
+    try:
+        yield
+    except PlanError:
+        raise
+    except InputError as error:
+        raise PlanError(f"{path}: {error}") from None
+
+
+class Section:
+    """One table of a plan: its keys are checked when it is made, its values when they are read."""
+
+    def __init__(self, data: Any, path: str, keys: Collection[str], later: Collection[str] = ()) -> None:
+        if not isinstance(data, Mapping):
+            raise PlanError(f"{path or 'the plan'} must be a table of keys and values")
+        self._data = data
+        self.path = path
+        for key in data:
+            if key in later:
+                raise not_available(self.at(key))
+            if key not in keys:
+                raise PlanError(f"{self.at(str(key))} is not a key of a plan{_likely(str(key), [*keys, *later])}")
+
+    def at(self, key: str) -> str:
+        """The path of a key."""
+        return f"{self.path}.{key}" if self.path else key
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._data
+
+    def keys(self) -> list[str]:
+        """The keys that are there."""
+        return list(self._data)
+
+    def get(self, key: str) -> Any:
+        """A value as it is, or None."""
+        return self._data.get(key)
+
+    def required(self, key: str) -> Any:
+        """A value that has to be there."""
+        if key not in self._data:
+            raise PlanError(f"{self.at(key)} is missing")
+        return self._data[key]
+
+    def text(self, key: str) -> str | None:
+        """Text that is not empty."""
+        value = self._data.get(key)
+        if value is not None and (not isinstance(value, str) or not value):
+            raise PlanError(f"{self.at(key)} must be text, not {_shown(value)}")
+        return value
+
+    def choice(self, key: str, choices: Collection[str], later: Collection[str] = ()) -> str | None:
+        """One of a few words."""
+        value = self.text(key)
+        if value is not None and value in later:
+            raise not_available(self.at(key), value)
+        if value is not None and value not in choices:
+            raise PlanError(
+                f'{self.at(key)} must be one of {_quoted(choices)}, not "{value}"{_likely(value, [*choices, *later])}'
+            )
+        return value
+
+    def flag(self, key: str) -> bool:
+        """True or false; false when it is not there."""
+        value = self._data.get(key, False)
+        if not isinstance(value, bool):
+            raise PlanError(f"{self.at(key)} must be true or false, not {_shown(value)}")
+        return value
+
+    def number(self, key: str) -> float | None:
+        """A finite number."""
+        value = self._data.get(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise PlanError(f"{self.at(key)} must be a number, not {_shown(value)}")
+        if not math.isfinite(value):
+            raise PlanError(f"{self.at(key)} must be finite, not {value}")
+        return float(value)
+
+    def epsilon(self, key: str = "epsilon") -> float | None:
+        """A privacy level: a finite number above zero."""
+        value = self.number(key)
+        if value is not None and value <= 0:
+            raise PlanError(f"{self.at(key)} must be above 0, not {value:g}")
+        return value
+
+    def delta(self, key: str = "delta") -> float | None:
+        """A probability of failure: from 0 to 1."""
+        value = self.number(key)
+        if value is not None and not 0 <= value <= 1:
+            raise PlanError(f"{self.at(key)} must lie between 0 and 1, not {value:g}")
+        return value
+
+    def whole(self, key: str, minimum: int) -> int | None:
+        """A whole number that is large enough."""
+        value = self._data.get(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+            raise PlanError(f"{self.at(key)} must be a whole number of at least {minimum}, not {_shown(value)}")
+        return value
+
+    def columns(self, key: str = "columns") -> tuple[str, ...]:
+        """A list of different column names."""
+        value = self.required(key)
+        if not isinstance(value, (list, tuple)) or not value or not all(isinstance(name, str) for name in value):
+            raise PlanError(f"{self.at(key)} must be a list of column names")
+        for name in value:
+            if list(value).count(name) > 1:
+                raise PlanError(f'{self.at(key)} lists "{name}" twice')
+        return tuple(value)
+
+    def section(self, key: str, keys: Collection[str]) -> Section:
+        """A table inside this one; empty when it is not there."""
+        return Section(self._data.get(key, {}), self.at(key), keys)
+
+    def sections(self, key: str, keys: Collection[str], later: Collection[str] = ()) -> list[Section]:
+        """A list of tables."""
+        value = self._data.get(key, [])
+        if not isinstance(value, (list, tuple)):
+            raise PlanError(f"{self.at(key)} must be a list of tables, each written [[{key}]]")
+        return [Section(data, f"{self.at(key)}[{i}]", keys, later) for i, data in enumerate(value)]
+
+
+def _shown(value: Any) -> str:
+    """A value of a plan for a message; a long one is only named by its type."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"a {type(value).__name__}"
+
+
+def _quoted(words: Collection[str]) -> str:
+    return ", ".join(f'"{word}"' for word in words)
+
+
+def _likely(word: str, known: Collection[str]) -> str:
+    close = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
+    return f'; did you mean "{close[0]}"?' if close else ""

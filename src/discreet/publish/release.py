@@ -1,0 +1,238 @@
+"""A table in, a private table out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from discreet.domains import Domain
+from discreet.errors import ReleaseError
+from discreet.manifest import Column, Manifest, Release
+from discreet.manifest.document import ColumnType
+from discreet.manifest.tables import CSV, rows_per_batch
+from discreet.publish.batching import rebatched
+from discreet.publish.layout import Layout
+from discreet.publish.ledger import Entry, Fingerprint, Ledger
+from discreet.publish.persons import PersonCounter
+from discreet.publish.plain import PublicTypes
+from discreet.publish.plan import Plan, as_plan
+from discreet.publish.shuffle import Shuffler
+from discreet.publish.sources import Source, open_source
+from discreet.publish.writing import check_output, open_output
+from discreet.randomness import Randomness, resolve
+
+Progress = Callable[[int], object]
+
+
+def release(
+    source: Any,
+    plan: Any,
+    output: str | os.PathLike[str] | None = None,
+    randomness: Randomness | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    *,
+    ledger: Any = "default",
+) -> Release:
+    """Randomise the private columns of a table as a plan says, and publish it with its manifest.
+
+    Parameters
+    ----------
+    source : path, or anything that speaks the Arrow stream interface
+        The true table: ``.parquet``, ``.csv``, a data frame of polars or pandas, an Arrow table or reader.
+    plan : Plan, path or dict
+        Which columns are copied and which are randomised how. A column that it does not name is dropped.
+    output : path, optional
+        ``.parquet`` or ``.csv``. It appears complete or not at all. Default: the release stays in memory.
+    randomness : Randomness, optional
+        The secure source by default; a seeded one marks the release as insecure.
+    overwrite : bool
+        Replace an output that is already there.
+    progress : callable, optional
+        Called with the number of rows done so far.
+    ledger : "default", path or None
+        Where releases of files are recorded, and earlier ones of the same truth are looked up.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    BudgetError
+        The plan needs more than its budget; no private value was read.
+    DomainError
+        A value does not belong to its domain; column and row are named, the value is not.
+    ReleaseError, PlanError, SystemFailureError
+        Something else is wrong with table, plan or machine. Nothing is left behind.
+
+    Warns
+    -----
+    LedgerWarning
+        The same truth was released before, and spends again.
+    """
+    chance, work = resolve(randomness), Work.open(source, plan, output, overwrite=overwrite)
+    book = Ledger.choose(ledger) if work.source.path is not None else None
+    fingerprint = None
+    if book is not None and work.source.path is not None:
+        book.prepare()
+        fingerprint = Fingerprint.of(work.source.path)
+        book.warn(work.source.path, work.plan)
+    result = work.publish(chance, progress, overwrite=overwrite)
+    if book is not None and fingerprint is not None:
+        book.record(Entry.of(fingerprint, work.plan, result.manifest))
+    return result
+
+
+def check(
+    source: Any,
+    plan: Any,
+    output: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> int:
+    """Validate everything that ``release`` would, write nothing, and return the number of rows."""
+    work = Work.open(source, plan, output, overwrite=overwrite)
+    for _ in work.encoded(progress):
+        pass
+    return work.rows
+
+
+def collect(table: Any, plan: Plan) -> Release:
+    """A release in memory of answers that respondents randomised; rows stay in their order."""
+    for block in plan.blocks:
+        if not block.collected:
+            raise ReleaseError(
+                f'column "{block.columns[0]}" is not marked collected = true; release() randomises true answers'
+            )
+    work = Work.open(table, plan, None, overwrite=False)
+    with open_output(None, work.layout.released, overwrite=False) as target:
+        for batch in work.encoded(None):
+            target.write(work.layout.decode(batch))
+        return target.commit(work.manifest(None, shuffled=False))
+
+
+class Work:
+    """One run over a table: what was found out on the way ends up in the manifest."""
+
+    def __init__(self, source: Source, plan: Plan, output: Path | None) -> None:
+        self.source = source
+        self.plan = plan
+        self.output = output
+        self.layout = Layout(plan, source.schema, source.text)
+        self.rows = 0
+        self.batch_rows = rows_per_batch(self.layout.coded)
+        self._types = PublicTypes(self.layout.released, plan.public, source.text)
+        budget = plan.budget
+        limit = budget.rows_per_person or 1
+        self._persons = None if budget.person is None else PersonCounter(budget.person, limit)
+
+    @classmethod
+    def open(cls, source: Any, plan: Any, output: str | os.PathLike[str] | None, *, overwrite: bool) -> Work:
+        """Everything that can be refused before a row is read."""
+        chosen = as_plan(plan)
+        chosen.check_budget()
+        table = open_source(source)
+        target = None if output is None else check_output(output, table.path, overwrite=overwrite)
+        if table.path is not None:
+            for file in chosen.files:
+                if file.samefile(table.path):
+                    raise ReleaseError(
+                        "the plan reads a domain from the table that is released; "
+                        "a domain is declared, never taken from private data"
+                    )
+        work = cls(table, chosen, target)
+        work._check_csv_labels()
+        return work
+
+    def _check_csv_labels(self) -> None:
+        in_csv = self.source.text or (self.output is not None and self.output.suffix.lower() in CSV)
+        for name, block in self.layout.private.items():
+            if in_csv and any(_has_empty_label(domain) for domain in (block.domain, block.reports)):
+                raise ReleaseError(
+                    f'column "{name}": the empty text is one of its values, which a CSV file cannot tell from a blank'
+                )
+
+    def encoded(self, progress: Progress | None) -> Iterator[pa.RecordBatch]:
+        """Checked batches of codes, of a fixed size."""
+        with closing(self._encode()) as batches:
+            for batch in rebatched(batches, self.batch_rows):
+                self.rows += batch.num_rows
+                yield batch
+                if progress is not None:
+                    progress(self.rows)
+        if self._persons is not None:
+            self._persons.finish()
+        if self.rows == 0:
+            raise ReleaseError("the table has no rows")
+
+    def _encode(self) -> Generator[pa.RecordBatch, None, None]:
+        first_row = 0
+        person = self.plan.budget.person
+        for batch in self.source.batches(self.layout.source_columns):
+            if self._persons is not None and person is not None:
+                self._persons.add(batch.column(person), first_row)
+            coded = self.layout.encode(batch, first_row)
+            self._types.observe(coded)
+            first_row += batch.num_rows
+            yield coded
+
+    def publish(self, chance: Randomness, progress: Progress | None, *, overwrite: bool) -> Release:
+        """Randomise, put in order and write."""
+        with open_output(self.output, self.layout.released, overwrite=overwrite) as target:
+            with closing(self._reports(chance, progress)) as batches:
+                for batch in batches:
+                    target.write(self.layout.decode(batch))
+            return target.commit(self.manifest(chance, shuffled=self.plan.order == "shuffle"))
+
+    def _reports(self, chance: Randomness, progress: Progress | None) -> Generator[pa.RecordBatch, None, None]:
+        """Randomised batches in the order in which they are published."""
+        randomized = (self.layout.randomize(batch, chance) for batch in self.encoded(progress))
+        if self.plan.order == "keep":
+            yield from randomized
+            return
+        folder = None if self.output is None else self.output.parent
+        with Shuffler(chance, folder) as shuffler:
+            for batch in randomized:
+                shuffler.add(batch)
+            yield from rebatched(shuffler.rows(self.batch_rows), self.batch_rows)
+
+    def _meaning(self, name: str) -> ColumnType:
+        """What the cells of a public column mean; a weight was checked to be a number, however it is written."""
+        found = self._types.of(name)
+        return "number" if name == self.plan.survey.weight and found == "text" else found
+
+    def manifest(self, chance: Randomness | None, *, shuffled: bool) -> Manifest:
+        """What was done."""
+        plan = self.plan
+        columns = [Column(name, plan.survey.role(name) or "public", self._meaning(name)) for name in plan.public]
+        columns += [Column(name, "private") for name in self.layout.private]
+        if chance is None or all(block.collected for block in plan.blocks):
+            secure, source = None, "respondents"
+        else:
+            stated = chance.to_dict()
+            secure, source = stated["secure"], stated["source"]
+        return Manifest(
+            rows=self.rows,
+            columns=tuple(columns),
+            blocks=plan.blocks,
+            guarantee=plan.guarantee,
+            order="shuffle" if shuffled else "keep",
+            secure=secure,
+            source=source,
+            survey=plan.survey,
+            rows_per_person=plan.budget.rows_per_person,
+            person_checked=plan.budget.person is not None,
+            title=plan.title,
+        )
+
+
+def _has_empty_label(domain: Domain) -> bool:
+    if not pa.types.is_dictionary(domain.arrow_type):
+        return False
+    return bool(domain.codes(pa.array([""])).null_count == 0)

@@ -1,0 +1,97 @@
+"""One manifest of every kind, for the tests of this layer."""
+
+from __future__ import annotations
+
+from discreet import Binary, Categorical, Grid, Ordinal, design
+from discreet.domains import WithBlank
+from discreet.manifest import Block, Column, Manifest, Survey, composed_guarantee
+from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse
+
+PUBLIC = (
+    Column("sex", "public", "text"),
+    Column("age", "public", "integer"),
+    Column("w", "weight", "number"),
+    Column("region", "strata", "text"),
+    Column("school", "cluster", "text"),
+    Column("mode", "public", "text"),
+)
+SURVEY = Survey("w", "region", "school")
+
+
+def manifest_of(*blocks: Block, rows_per_person: int | None = None, **more) -> Manifest:
+    """A manifest with public columns of every role and these blocks."""
+    private = tuple(Column(name, "private") for block in blocks for name in block.columns)
+    settings = {
+        "rows": 1000,
+        "columns": PUBLIC + private,
+        "blocks": blocks,
+        "guarantee": composed_guarantee(blocks, rows_per_person),
+        "secure": True,
+        "source": "OpenSSL",
+        "survey": SURVEY,
+        "rows_per_person": rows_per_person,
+        "title": "Campus honesty survey",
+        "id": "8b0c3f1e-6c0e-4b7e-9d3a-5a3d4f0f9b11",
+        "created": "2025-01-31T12:00:00+00:00",
+        "version": "0.1.0",
+    }
+    return Manifest(**(settings | more))
+
+
+def block(mechanism, domain=None, columns=("cheated",), **more) -> Block:
+    return Block.of(columns, domain or Binary(), mechanism, **more)
+
+
+DICE = {
+    "direct": BinaryResponse.direct(),
+    "warner": BinaryResponse.warner("2/3"),
+    "crosswise": BinaryResponse.crosswise("1/4"),
+    "forced": BinaryResponse.forced("1/6", "1/6"),
+    "unrelated": BinaryResponse.unrelated("2/3", "1/4"),
+    "mangat": BinaryResponse.mangat("3/5"),
+    "kuk": BinaryResponse.kuk("4/5", "1/5"),
+}
+
+EXAMPLES: dict[str, Manifest] = {
+    "binary": manifest_of(block(design.binary(1.0).mechanism)),
+    "binary-seeded": manifest_of(
+        block(design.binary(1.0).mechanism), secure=False, source="seeded simulation", order="keep", title=None
+    ),
+    "binary-delta": manifest_of(block(design.binary(1.0, delta=0.4, prevalence=0.1).mechanism)),
+    "binary-four-reports": manifest_of(block(design.binary(0.5, delta=0.1, prevalence=0.25, reports=4).mechanism)),
+    "generalized": manifest_of(
+        block(GeneralizedResponse(4, 1.0), Categorical(["n", "s", "e", "w"]), ("born", "lives")),
+        block(GeneralizedResponse(3, 2.0), Ordinal(["low", "middle", "high"], [0, 1, 5]), ("income",)),
+    ),
+    "generalized-range": manifest_of(block(GeneralizedResponse(10**7, 12.0), Categorical(range(10**7)))),
+    "generalized-blank": manifest_of(
+        block(GeneralizedResponse(3, 1.0), WithBlank(Binary(False, True)), missing="category")
+    ),
+    "grid-public-blanks-per-person": manifest_of(
+        block(GeneralizedResponse(11, 0.5), Grid(0, 10, 11), ("score",), missing="public"),
+        rows_per_person=3,
+        person_checked=True,
+    ),
+    "channel": manifest_of(
+        block(
+            ChannelResponse([["1/2", "1/4", "1/4"], ["1/4", "1/4", "1/2"]]),
+            reports=Categorical(["rather no", "cannot say", "rather yes"]),
+        )
+    ),
+    "csv-digest": manifest_of(block(design.binary(1.0).mechanism), digest="0123456789abcdef" * 4),
+    "by-designs": manifest_of(
+        block(
+            None,
+            by="mode",
+            designs={"direct": DICE["direct"], "crosswise": DICE["crosswise"]},
+            reports=Categorical(["different", "same"]),
+            collected=True,
+        ),
+        secure=None,
+        source="respondents",
+        order="keep",
+    ),
+} | {
+    f"collected-{name}": manifest_of(block(mechanism, collected=True), secure=None, source="respondents", order="keep")
+    for name, mechanism in DICE.items()
+}

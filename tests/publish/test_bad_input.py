@@ -1,0 +1,158 @@
+"""Bad input: one clear sentence, and nothing is written."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from discreet import DiscreetError, DomainError, PlanError, ReleaseError
+from discreet.publish import Plan, check, release
+from tests.publish.conftest import block_of, plan_of
+
+OK = pa.table({"sex": ["f", "m"], "cheated": ["no", "yes"]})
+
+CASES = {
+    "unknown private column": (OK, plan_of(block_of(columns=["lied"])), ReleaseError, 'no column "lied"'),
+    "unknown public column": (OK, plan_of(public=[{"columns": ["age"]}]), ReleaseError, 'no column "age"'),
+    "unknown survey column": (OK, plan_of(survey={"weight": "w"}), ReleaseError, 'no column "w"'),
+    "unknown person": (OK, plan_of(budget={"person": "who"}), ReleaseError, 'no column "who"'),
+    "duplicate column in the table": (
+        pa.Table.from_arrays([pa.array(["no"]), pa.array(["no"])], names=["cheated", "cheated"]),
+        plan_of(),
+        ReleaseError,
+        'two columns called "cheated"',
+    ),
+    "duplicate column in the plan": (OK, plan_of(block_of(), block_of()), PlanError, "already"),
+    "value outside the domain": (
+        pa.table({"cheated": ["no", "perhaps"]}),
+        plan_of(),
+        DomainError,
+        r'column "cheated", row 1 .*not in the domain; expected one of "no", "yes"',
+    ),
+    "number outside the grid": (
+        pa.table({"cheated": [0.5, 1.5]}),
+        plan_of(block_of(domain={"grid": {"low": 0, "high": 1, "points": 3}})),
+        DomainError,
+        "row 1 .*from 0 to 1",
+    ),
+    "null without policy": (pa.table({"cheated": ["no", None]}), plan_of(), DomainError, "row 1 .*missing"),
+    "wrong type": (pa.table({"cheated": [0, 1]}), plan_of(), DomainError, "holds int64 where text is declared"),
+    "text for numbers": (
+        OK,
+        plan_of(block_of(domain={"binary": [0, 1]})),
+        DomainError,
+        "holds string where a whole number is declared",
+    ),
+    "text for booleans": (
+        OK,
+        plan_of(block_of(domain={"binary": [False, True]})),
+        DomainError,
+        "a boolean is declared",
+    ),
+    "lists": (pa.table({"cheated": [["no"]]}), plan_of(), DomainError, "holds list"),
+    "empty table": (OK.slice(0, 0), plan_of(), ReleaseError, "no rows"),
+    "epsilon zero": (OK, plan_of(block_of(epsilon=0)), PlanError, r"private\[0\]\.epsilon must be above 0"),
+    "epsilon infinite": (OK, plan_of(block_of(epsilon=float("inf"))), PlanError, "must be finite"),
+    "epsilon too large": (OK, plan_of(block_of(epsilon=500.0)), PlanError, "too large for the largest denominator"),
+    "delta outside": (OK, plan_of(block_of(delta=2.0)), PlanError, r"delta must lie between 0 and 1"),
+    "unknown key": (OK, plan_of(block_of(epsilom=1.0)), PlanError, 'did you mean "epsilon"'),
+    "plan of another kind": (OK, 7, PlanError, "a Plan, the path of one or a dictionary, not int"),
+}
+
+
+@pytest.mark.parametrize("action", ["release to parquet", "release to csv", "check"])
+@pytest.mark.parametrize("case", CASES)
+def test_bad_input_is_refused_in_one_sentence_and_leaves_nothing(case, action, out):
+    """The right error, one line, no file."""
+    table, plan, error, message = CASES[case]
+    act = check if action == "check" else release
+    with pytest.raises(error, match=message) as caught:
+        act(table, plan, out / ("out.csv" if action.endswith("csv") else "out.parquet"))
+    assert isinstance(caught.value, DiscreetError)
+    assert "\n" not in str(caught.value)
+    assert list(out.iterdir()) == []
+
+
+def test_an_empty_file_is_refused(source, out, table):
+    """Zero rows on disk are zero rows."""
+    if source.suffix == ".parquet":
+        pq.write_table(table.slice(0, 0), source)
+    else:
+        source.write_text("id,sex,cheated,secret\n")
+    with pytest.raises(ReleaseError, match="no rows"):
+        release(source, plan_of(), out / "out.parquet")
+    assert list(out.iterdir()) == []
+
+
+def test_malformed_toml_is_refused(source, out, tmp_path):
+    """With the line."""
+    (tmp_path / "plan.toml").write_text("format = = 1\n")
+    with pytest.raises(PlanError, match="line 1"):
+        release(source, tmp_path / "plan.toml", out / "out.parquet")
+
+
+@pytest.mark.parametrize("act", [release, check])
+def test_wrong_outputs_are_refused(source, out, act):
+    """Existing without overwrite, the input itself, a missing folder, a folder, an unknown ending."""
+    existing = out / "existing.parquet"
+    existing.write_text("precious")
+    with pytest.raises(ReleaseError, match=r"existing\.parquet exists already; say overwrite"):
+        act(source, plan_of(), existing)
+    with pytest.raises(ReleaseError, match="the output is the input"):
+        act(source, plan_of(), source, overwrite=True)
+    link = out / f"link{source.suffix}"
+    link.symlink_to(source)
+    with pytest.raises(ReleaseError, match="the output is the input"):
+        act(source, plan_of(), link, overwrite=True)
+    with pytest.raises(ReleaseError, match="there is no folder"):
+        act(source, plan_of(), out / "absent" / "out.csv")
+    (out / "folder.csv").mkdir()
+    with pytest.raises(ReleaseError, match="is a folder"):
+        act(source, plan_of(), out / "folder.csv", overwrite=True)
+    for name in ("out.xlsx", "out", "out.parquet.gz"):
+        with pytest.raises(ReleaseError, match=r"use \.parquet or \.csv"):
+            act(source, plan_of(), out / name)
+    assert existing.read_text() == "precious"
+    assert sorted(path.name for path in out.iterdir()) == ["existing.parquet", "folder.csv", link.name]
+
+
+def test_a_manifest_that_would_be_overwritten_counts_as_output(source, out):
+    """A CSV release writes two files, and neither replaces another one."""
+    (out / "out.csv.manifest.json").write_text("precious")
+    with pytest.raises(ReleaseError, match=r"out\.csv\.manifest\.json exists already"):
+        release(source, plan_of(), out / "out.csv")
+    assert (out / "out.csv.manifest.json").read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", ["absent.parquet", "absent.csv", "table.json", "table"])
+def test_wrong_sources_are_refused(tmp_path, name):
+    """Missing files and unknown endings."""
+    if not name.startswith("absent"):
+        (tmp_path / name).write_text("{}")
+    with pytest.raises(ReleaseError, match=r"there is no file|use \.parquet or \.csv"):
+        release(tmp_path / name, plan_of())
+
+
+def test_a_broken_source_is_refused(tmp_path):
+    """A file that only claims to be Parquet."""
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1" + b"\0" * 100)
+    with pytest.raises(ReleaseError, match="cannot be read as a Parquet file"):
+        release(tmp_path / "broken.parquet", plan_of())
+
+
+def test_a_domain_is_never_taken_from_the_table_itself(tmp_path):
+    """The values of a domain tell what is in the data, so the table cannot be its own codebook."""
+    path = tmp_path / "in.csv"
+    path.write_text("cheated\nno\nyes\n")
+    plan = Plan.from_dict(
+        plan_of(block_of(domain={"categorical": {"file": "in.csv", "column": "cheated"}})), folder=tmp_path
+    )
+    with pytest.raises(ReleaseError, match="never taken from private data"):
+        release(path, plan)
+
+
+def test_a_ledger_of_another_kind_is_refused(source):
+    """Only the default, a path or none."""
+    with pytest.raises(ReleaseError, match='"default", a path or None, not int'):
+        release(source, plan_of(), ledger=7)

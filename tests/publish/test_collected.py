@@ -1,0 +1,216 @@
+"""Answers that respondents randomised themselves."""
+
+from __future__ import annotations
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pytest
+
+from discreet import BudgetError, DomainError, PlanError, ReleaseError
+from discreet.domains import Binary, Categorical
+from discreet.manifest import Release
+from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse
+from discreet.publish import Plan, release
+from tests.publish.conftest import plan_of
+
+
+def collected(**design):
+    return {"columns": ["cheated"], "domain": {"binary": ["no", "yes"]}, "collected": True, **design}
+
+
+ANSWERS = pa.table({"mode": ["direct", "crosswise", "direct"], "cheated": ["no", "yes", "yes"]})
+
+
+@pytest.mark.parametrize(
+    ("design", "expected"),
+    [
+        ({"direct": True}, BinaryResponse.direct()),
+        ({"warner": "2/3"}, BinaryResponse.warner("2/3")),
+        ({"crosswise": "1/4"}, BinaryResponse.crosswise("1/4")),
+        ({"crosswise": 0.25}, BinaryResponse.crosswise("1/4")),
+        ({"forced": {"yes": "1/6", "no": "1/4"}}, BinaryResponse.forced("1/6", "1/4")),
+        ({"forced": ["1/6", "1/4"]}, BinaryResponse.forced("1/6", "1/4")),
+        ({"unrelated": {"p": "2/3", "prevalence": "1/4"}}, BinaryResponse.unrelated("2/3", "1/4")),
+        ({"mangat": "3/5"}, BinaryResponse.mangat("3/5")),
+        ({"kuk": {"yes": "4/5", "no": "1/5"}}, BinaryResponse.kuk("4/5", "1/5")),
+        ({"matrix": [["2/3", "1/3"], ["1/3", "2/3"]]}, ChannelResponse([[2, 1], [1, 2]])),
+        ({"mechanism": "channel", "matrix": [[2, 1], [1, 2]]}, ChannelResponse([[2, 1], [1, 2]])),
+    ],
+    ids=str,
+)
+def test_every_design_can_be_declared(design, expected):
+    """The mechanism is exactly the one that the respondents used; the reports stay as they are."""
+    answers = Release.from_reports(ANSWERS, Plan.from_dict(plan_of(collected(**design))))
+    assert answers.mechanism("cheated") == expected
+    assert answers.block("cheated").collected
+    assert answers.to_arrow().column("cheated").to_pylist() == ["no", "yes", "yes"]
+    assert answers.manifest.order == "keep"
+    assert answers.manifest.randomness == {"secure": None, "source": "respondents"}
+
+
+def test_devices_can_randomise_too():
+    """A declared mechanism with its ε, as a telemetry client runs it."""
+    block = collected(mechanism="randomized-response", epsilon=1.0) | {"domain": {"categorical": ["a", "b", "c"]}}
+    table = pa.table({"cheated": ["a", "c"]})
+    answers = Release.from_reports(table, Plan.from_dict(plan_of(block)))
+    assert answers.mechanism("cheated") == GeneralizedResponse(3, 1.0)
+
+
+def test_the_guarantee_is_certified_and_says_what_it_rests_on():
+    """Dice have exact fractions; the promise does not cover those who did not follow the rule."""
+    answers = Release.from_reports(ANSWERS, Plan.from_dict(plan_of(collected(forced=["1/6", "1/6"]))))
+    assert answers.guarantee.epsilon == BinaryResponse.forced("1/6", "1/6").guarantee.epsilon
+    assert answers.guarantee.unit == "record"
+    assert "did not follow the design" in answers.guarantee.explain()
+
+
+def test_reports_can_have_labels_of_their_own():
+    """Crosswise answers are "different" and "same", not "no" and "yes"."""
+    plan = Plan.from_dict(plan_of(collected(crosswise="1/4", reports=["different", "same"])))
+    table = pa.table({"cheated": ["same", "different"]})
+    block = Release.from_reports(table, plan).block("cheated")
+    assert block.domain == Binary()
+    assert block.reports == Categorical(["different", "same"])
+    with pytest.raises(DomainError, match='expected one of "different", "same"'):
+        Release.from_reports(ANSWERS, plan)
+
+
+BY = collected(by="mode", designs={"direct": {"direct": True}, "crosswise": {"crosswise": "1/4"}})
+
+
+def test_designs_can_differ_by_row():
+    """One design per value of a public column; the weakest counts for the guarantee."""
+    plan = Plan.from_dict(plan_of(BY, public=[{"columns": ["mode"]}]))
+    answers = Release.from_reports(ANSWERS, plan)
+    block = answers.block("cheated")
+    assert block.by == "mode"
+    assert dict(block.designs) == {"direct": BinaryResponse.direct(), "crosswise": BinaryResponse.crosswise("1/4")}
+    assert block.mechanism is None
+    assert answers.guarantee.epsilon == float("inf")
+    assert any('differ by "mode"' in caveat for caveat in answers.guarantee.caveats)
+
+
+def test_designs_as_the_toml_file_writes_them():
+    """Dotted keys, fractions as text."""
+    plan = Plan.parse(
+        """
+        [[public]]
+        columns = ["mode"]
+        [[private]]
+        columns = ["cheated"]
+        domain = { binary = ["no", "yes"] }
+        collected = true
+        by = "mode"
+        designs.direct = { direct = true }
+        designs.crosswise = { crosswise = "1/4" }
+        """
+    )
+    assert dict(plan.blocks[0].designs)["crosswise"] == BinaryResponse.crosswise("1/4")
+
+
+def test_a_row_without_design_is_refused():
+    """A value of the public column that has no design, a blank included, stops the reading."""
+    plan = Plan.from_dict(plan_of(BY, public=[{"columns": ["mode"]}]))
+    for mode in ("phone", None):
+        table = pa.table({"mode": ["direct", mode], "cheated": ["no", "yes"]})
+        with pytest.raises(ReleaseError, match=r'column "mode", row 1 .*no design is declared'):
+            Release.from_reports(table, plan)
+
+
+def test_designs_can_be_chosen_by_a_number():
+    """Numbers are compared as they are written."""
+    plan = Plan.from_dict(
+        plan_of(
+            collected(by="wave", designs={"1": {"direct": True}, "2": {"warner": "2/3"}}),
+            public=[{"columns": ["wave"]}],
+        )
+    )
+    table = pa.table({"wave": [1, 2, 1], "cheated": ["no", "yes", "yes"]})
+    assert Release.from_reports(table, plan).rows == 3
+
+
+@pytest.mark.parametrize(
+    ("block", "message"),
+    [
+        (collected(), r"private\[0\] needs exactly one design"),
+        (collected(direct=True, warner="2/3"), "exactly one design"),
+        (collected(direct=False), r"private\[0\]\.direct must be true"),
+        (collected(warner="3/2"), r"private\[0\]\.warner: .*between 0 and 1"),
+        (collected(warner="two thirds"), r"private\[0\]\.warner: "),
+        (collected(forced="1/6"), r"private\[0\]\.forced must be a table with yes and no"),
+        (collected(forced={"yes": "1/6"}), r"private\[0\]\.forced\.no is missing"),
+        (collected(forced={"yes": "2/3", "no": "2/3"}), r"private\[0\]\.forced: .*must not exceed 1"),
+        (collected(forced={"yess": "2/3", "no": "1/3"}), r'forced\.yess .* did you mean "yes"'),
+        (collected(crosswise="1/4", epsilon=1.0), r"private\[0\]\.epsilon follows from the design"),
+        (collected(crosswise="1/4", mechanism="channel"), r"crosswise cannot stand beside mechanism"),
+        (collected(by="mode"), "needs both by and designs"),
+        (collected(designs={}), "needs both by and designs"),
+        (collected(by="mode", designs={}), r"designs must name a design"),
+        (collected(by="mode", designs={"a": {"direct": True}}), r'by names "mode", which must be a public column'),
+        (collected(by="mode", designs={"a": {"magic": 1}}), r"designs\.a\.magic is not a key"),
+        (collected(by="mode", designs={"a": {"direct": True}}, warner="2/3"), r"warner cannot stand beside designs"),
+        (
+            collected(by="mode", designs={"a": {"direct": True}, "b": {"matrix": [[1, 1, 2], [2, 1, 1]]}}),
+            "the same number of reports",
+        ),
+        (collected(crosswise="1/4", missing="category"), r'crosswise .*no rule for a blank; use missing = "public"'),
+        (collected(crosswise="1/4") | {"domain": {"ordinal": ["a", "b", "c"]}}, "crosswise .*use a matrix"),
+    ],
+    ids=str,
+)
+def test_a_wrong_declaration_is_refused(block, message):
+    """With the path of its key."""
+    with pytest.raises(PlanError, match=message):
+        Plan.from_dict(plan_of(block))
+
+
+def test_true_answers_are_not_taken_for_reports(table):
+    """A block that is not marked as collected belongs to release()."""
+    with pytest.raises(ReleaseError, match="not marked collected = true"):
+        Release.from_reports(table, Plan.from_dict(plan_of()))
+
+
+def test_blanks_of_respondents():
+    """A refusal is an error, or public when the plan says so."""
+    table = pa.table({"cheated": ["no", None]})
+    with pytest.raises(DomainError, match=r'column "cheated", row 1 .*missing'):
+        Release.from_reports(table, Plan.from_dict(plan_of(collected(crosswise="1/4"))))
+    public = Plan.from_dict(plan_of(collected(crosswise="1/4", missing="public")))
+    assert Release.from_reports(table, public).to_arrow().column("cheated").to_pylist() == ["no", None]
+
+
+def test_the_budget_also_bounds_what_was_collected():
+    """A direct question exceeds every budget."""
+    plan = Plan.from_dict(plan_of(collected(direct=True), budget={"epsilon": 10.0}))
+    with pytest.raises(BudgetError, match="no finite ε"):
+        Release.from_reports(ANSWERS, plan)
+
+
+def test_collected_answers_can_be_published(tmp_path):
+    """release() passes reports on without randomising them again, and shuffles the rows."""
+    source = tmp_path / "answers.csv"
+    pa_csv.write_csv(ANSWERS, source)
+    plan = plan_of(BY, public=[{"columns": ["mode"]}])
+    release(source, plan, tmp_path / "out.parquet")
+    done = Release.open(tmp_path / "out.parquet")
+    assert sorted(zip(*done.to_arrow().to_pydict().values(), strict=True)) == [
+        ("crosswise", "yes"),
+        ("direct", "no"),
+        ("direct", "yes"),
+    ]
+    assert done.manifest.order == "shuffle"
+    assert done.manifest.secure is None
+
+
+def test_unlisted_columns_of_collected_tables_are_dropped():
+    """The same safe default as everywhere."""
+    answers = Release.from_reports(ANSWERS, Plan.from_dict(plan_of(collected(warner="2/3"))))
+    assert answers.columns == ["cheated"]
+
+
+def test_designs_can_be_chosen_by_a_categorical_column():
+    """A dictionary-encoded column, as data frames hand it out, is read by its values."""
+    plan = Plan.from_dict(plan_of(BY, public=[{"columns": ["mode"]}]))
+    frame = pl.from_arrow(ANSWERS).with_columns(pl.all().cast(pl.Categorical))
+    assert Release.from_reports(frame, plan).to_arrow().column("mode").to_pylist() == ["direct", "crosswise", "direct"]

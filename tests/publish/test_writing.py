@@ -1,0 +1,279 @@
+"""An output appears complete or not at all, whatever goes wrong on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from discreet import ReleaseError, SystemFailureError
+from discreet.manifest import Release, storage, tables
+from discreet.publish import release, writing
+from tests.publish.conftest import block_of, plan_of
+
+KEEP = {"order": "keep"}
+BOOL = block_of(domain={"binary": [False, True]})
+
+
+@pytest.fixture(params=["parquet", "csv"])
+def target(request, out):
+    return out / f"out.{request.param}"
+
+
+@pytest.fixture
+def small_batches(monkeypatch):
+    monkeypatch.setattr(tables, "MAX_BATCH_ROWS", 100)
+    monkeypatch.setattr(tables, "MIN_BATCH_ROWS", 100)
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+class Stop(BaseException):
+    """An exception that nobody expects."""
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, MemoryError, Stop, ZeroDivisionError])
+@pytest.mark.parametrize("order", ["keep", "shuffle"])
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_an_interruption_in_the_middle_leaves_nothing(stop, order, overwrite, target, small_batches):
+    """Neither a partial output nor a temporary file; what was there before is still there."""
+    release(pa.table({"cheated": ["no"]}), plan_of(), target)
+    before = {path: path.read_bytes() for path in target.parent.iterdir()}
+    if not overwrite:
+        target = target.with_stem("other")
+
+    def interrupt(rows):
+        if rows >= 300:
+            raise stop
+
+    with pytest.raises(stop):
+        release(
+            pa.table({"cheated": ["no"] * 1000}),
+            plan_of(output={"order": order}),
+            target,
+            overwrite=overwrite,
+            progress=interrupt,
+        )
+    assert {path: path.read_bytes() for path in target.parent.iterdir()} == before
+
+
+@pytest.mark.parametrize("step", ["_appear", "_sync_folder", "_write", "_flush"])
+def test_an_interruption_at_the_end_leaves_nothing(step, target, monkeypatch, table):
+    """Also between the renaming of the table and that of its manifest."""
+    calls = []
+    real = getattr(writing, step)
+
+    def interrupted(*args):
+        calls.append(args)
+        real(*args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(writing, step, interrupted)
+    if step == "_write":
+        monkeypatch.setattr(storage, "EMBEDDED_BYTES", 100)
+    with pytest.raises(KeyboardInterrupt):
+        release(table, plan_of(), target)
+    assert calls
+    assert names(target.parent) == []
+
+
+@pytest.mark.parametrize("step", ["_sync_folder", "_flush"])
+def test_an_interrupted_replacement_brings_the_old_files_back(step, target, monkeypatch, table):
+    """Old table and old manifest, which belong together."""
+    release(table, plan_of(title="old"), target)
+    before = {path: path.read_bytes() for path in target.parent.iterdir()}
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(writing, step, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        release(table, plan_of(title="new"), target, overwrite=True)
+    assert {path: path.read_bytes() for path in target.parent.iterdir()} == before
+    assert Release.open(target).manifest.title == "old"
+
+
+def test_replacing_works_when_asked_for(target, table):
+    """The new release opens, and nothing else lies there."""
+    release(table, plan_of(title="old"), target)
+    files = names(target.parent)
+    release(table, plan_of(title="new"), target, overwrite=True)
+    assert Release.open(target).manifest.title == "new"
+    assert names(target.parent) == files
+
+
+def test_replacing_works_without_hard_links(target, table, monkeypatch):
+    """Some file systems have none."""
+
+    def no_links(*_args, **_kwargs):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(os, "link", no_links)
+    release(table, plan_of(title="old"), target)
+    release(table, plan_of(title="new"), target, overwrite=True)
+    assert Release.open(target).manifest.title == "new"
+    with pytest.raises(ReleaseError, match="exists already"):
+        release(table, plan_of(), target)
+
+
+def test_a_stale_manifest_does_not_stay_beside_a_new_parquet_file(out, table, monkeypatch):
+    """A sidecar of the replaced file would contradict the new one."""
+    target = out / "out.parquet"
+    with monkeypatch.context() as patched:
+        patched.setattr(storage, "EMBEDDED_BYTES", 100)
+        release(table, plan_of(), target)
+    assert names(out) == ["out.parquet", "out.parquet.manifest.json"]
+    release(table, plan_of(), target, overwrite=True)
+    assert names(out) == ["out.parquet"]
+    assert Release.open(target).rows == 4
+
+
+def test_a_file_that_turns_up_meanwhile_is_not_replaced(target, table):
+    """Without overwrite the last step looks once more."""
+
+    def appear(_):
+        target.write_text("precious")
+
+    with pytest.raises(ReleaseError, match="exists already"):
+        release(table, plan_of(), target, progress=appear)
+    assert names(target.parent) == [target.name]
+    assert target.read_text() == "precious"
+
+
+@pytest.mark.parametrize("failing", ["write", "flush", "open"])
+def test_a_full_disk_is_a_failure_of_the_machine_and_leaves_nothing(failing, target, monkeypatch, table):
+    """One sentence with the reason of the operating system."""
+    from pathlib import Path
+
+    real = Path.open
+
+    class Full:
+        """A file on a disk without space."""
+
+        def __init__(self, file):
+            self._file = file
+
+        def write(self, content):
+            if failing == "write":
+                raise OSError(28, "No space left on device")
+            return self._file.write(content)
+
+        def flush(self):
+            if failing == "flush":
+                raise OSError(28, "No space left on device")
+            self._file.flush()
+
+        def __getattr__(self, name):
+            return getattr(self._file, name)
+
+    def opened(path, mode="r", *args, **kwargs):
+        if "x" in mode and failing == "open":
+            raise OSError(28, "No space left on device")
+        file = real(path, mode, *args, **kwargs)
+        return Full(file) if "x" in mode else file
+
+    monkeypatch.setattr(Path, "open", opened)
+    with pytest.raises(SystemFailureError, match="cannot be written: No space left on device"):
+        release(table, plan_of(), target)
+    assert names(target.parent) == []
+
+
+SCRIPT = """
+import resource, signal, sys
+import numpy as np, pyarrow as pa
+from discreet import SystemFailureError
+from discreet.publish import release
+mode, path, order = sys.argv[1:]
+rows = 3_000_000
+table = pa.table({"x": np.random.default_rng(1).random(rows), "cheated": np.arange(rows) % 2 == 0})
+plan = {
+    "output": {"order": order},
+    "public": [{"columns": ["x"]}],
+    "private": [{"columns": ["cheated"], "domain": {"binary": [False, True]},
+                 "mechanism": "randomized-response", "epsilon": 1.0}],
+}
+def progress(done):
+    print("rows", done, flush=True)
+    if mode == "kill" or mode == "interrupt":
+        signal.pause() if done > 1_000_000 else None
+if mode == "full":
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4_000_000, 4_000_000))
+try:
+    release(table, plan, path, progress=progress)
+except SystemFailureError as error:
+    print("failure:", error)
+    sys.exit(1)
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+def run(mode, target, order, send=None):
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(SCRIPT), mode, str(target), order],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    if send is not None:
+        for line in process.stdout:
+            if int(line.split()[1]) > 1_000_000:
+                break
+        time.sleep(0.1)
+        process.send_signal(send)
+    output, errors = process.communicate(timeout=60)
+    return process.returncode, output, errors
+
+
+@pytest.mark.parametrize("order", ["keep", "shuffle"])
+def test_a_real_limit_on_file_size_leaves_nothing(target, order):
+    """The operating system refuses to write on; the exit is clean and so is the folder."""
+    code, output, errors = run("full", target, order)
+    assert code == 1, errors
+    assert "failure:" in output
+    assert "cannot be written: File too large" in output
+    assert names(target.parent) == []
+
+
+def test_a_real_ctrl_c_leaves_nothing(target):
+    """SIGINT in the middle of a file."""
+    code, _, errors = run("interrupt", target, "keep", signal.SIGINT)
+    assert code == 130, errors
+    assert names(target.parent) == []
+
+
+def test_a_killed_process_leaves_no_output_under_its_name(out):
+    """After SIGKILL at most a hidden, incomplete, already randomised file is left, never one that can be opened."""
+    code, _, _ = run("kill", out / "out.parquet", "keep", signal.SIGKILL)
+    assert code == -signal.SIGKILL
+    assert all(name.startswith(".discreet-") for name in names(out))
+
+
+def test_temporary_files_lie_in_the_folder_of_the_output(target, small_batches):
+    """So that the last step is a rename and never a copy."""
+    seen = set()
+    release(
+        pa.table({"cheated": ["no"] * 300}),
+        plan_of(output=KEEP),
+        target,
+        progress=lambda _: seen.update(names(target.parent)),
+    )
+    assert len(seen) == 1
+    assert seen.pop().startswith(".discreet-")
+
+
+def test_compression_is_the_default_one(out):
+    """A Parquet file is compressed as Arrow does it by default."""
+    release(pa.table({"cheated": np.arange(1000) % 2 == 0}), plan_of(BOOL), out / "out.parquet")
+    column = pq.read_metadata(out / "out.parquet").row_group(0).column(0)
+    assert column.compression == "SNAPPY"
