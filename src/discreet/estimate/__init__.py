@@ -11,6 +11,9 @@ debiased answers:
 * :func:`crosstab`: ``F̂ = A₁ P̂ A₂ᵀ`` for two columns, with a test of independence that is valid after
   randomisation.
 
+Regressions are fitted by maximum likelihood through the channel: :func:`glm` by formula on a release,
+:func:`binary_regression`, :func:`multinomial_regression` and :func:`predictor_regression` on arrays.
+
 Estimates are never clipped: an unbiased frequency may lie outside [0, 1]. Intervals are, and one that becomes
 empty says that the reports contradict the design. Results are frozen and share ``.estimate``, ``.std_error``,
 ``.covariance``, ``.interval(level, method)``, ``.summary()`` and ``.to_dict()``.
@@ -23,7 +26,37 @@ from discreet.estimate.crosstab import CrossTab, crosstab
 from discreet.estimate.frequencies import frequencies
 from discreet.estimate.grouped import GroupedFrequencies
 from discreet.estimate.independence import IndependenceTest
+from discreet.estimate.regression import (
+    BinaryRegression,
+    Comparison,
+    MultinomialRegression,
+    PredictorRegression,
+    binary_regression,
+    binary_regression_batches,
+    compare,
+    glm,
+    multinomial_regression,
+    predictor_regression,
+)
 from discreet.estimate.result import Frequencies
 from discreet.estimate.totals import Totals
 
-__all__ = ["CrossTab", "Frequencies", "GroupedFrequencies", "IndependenceTest", "Totals", "crosstab", "frequencies"]
+__all__ = [
+    "BinaryRegression",
+    "Comparison",
+    "CrossTab",
+    "Frequencies",
+    "GroupedFrequencies",
+    "IndependenceTest",
+    "MultinomialRegression",
+    "PredictorRegression",
+    "Totals",
+    "binary_regression",
+    "binary_regression_batches",
+    "compare",
+    "crosstab",
+    "frequencies",
+    "glm",
+    "multinomial_regression",
+    "predictor_regression",
+]

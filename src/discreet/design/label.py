@@ -1,0 +1,237 @@
+"""The best randomisation of a yes/no (or one-of-k) label for the regression that will be fitted to it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet.design.binary import binary, exposure_notes, point_of
+from discreet.design.binary_region import Point, corners, edge_point, rounded
+from discreet.design.label_criteria import WORDS, LabelProblem, label_problem
+from discreet.design.minimax import EdgeProblem
+from discreet.design.result import Design, Optimality
+from discreet.errors import EstimationError, PrivacyError
+from discreet.mechanisms.rounding import checked_delta, checked_epsilon
+from discreet.privacy.bounds import exp_bounds
+
+Floats = NDArray[np.float64]
+
+#: Above this many coefficients a box of ranges has too many corners to look at each.
+_MAX_BOX = 10
+#: Rows on which criteria are averaged; more covariates than this are thinned evenly.
+MAX_ROWS = 20_000
+
+
+def label(
+    epsilon: float,
+    delta: float = 0.0,
+    covariates: ArrayLike | None = None,
+    coefficients: Any = None,
+    link: str = "logit",
+    criterion: str = "A",
+    classes: int = 2,
+    *,
+    reports: int = 2,
+) -> Design:
+    """The (ε, δ)-private randomisation of a label that is best for a regression on public covariates.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The privacy level. With δ = 0 and two classes the symmetric design is best whatever the covariates and
+        coefficients are; with δ > 0 one of three corners is (Zhang et al. 2025, Theorems 4.4 and 4.6).
+    covariates : array (rows, d)
+        Public; with a column of ones if the model has an intercept. Nothing is read from the labels.
+    coefficients : array (d,), array (scenarios, d), or (low, high)
+        What is assumed of the coefficients: one guess, several scenarios, or a range for each. With more than one
+        the worst relative regret is minimised over the whole edge of the feasible region.
+    link : {"logit", "probit", "cauchit", "cloglog"}
+    criterion : {"A", "D", "T"}
+        A: the average variance of the coefficients (covariates standardised first). D: the volume of their
+        confidence ellipsoid. T: the trace of the information, which is not an average variance.
+    classes : int
+        Number of label values. Above 2 (up to 10, δ = 0): the optimum over *all* ε-private channels for a
+        multinomial logit; ``coefficients`` then has one row per class after the first.
+    reports : {2, 4}
+        4: the channel that dominates every two-report design for δ > 0.
+
+    Examples
+    --------
+    >>> X = np.column_stack([np.ones(200), np.linspace(-1, 1, 200)])
+    >>> label(1.0, covariates=X, coefficients=[0.5, 1.0]).mechanism == binary(1.0).mechanism
+    True
+    >>> found = label(1.0, 0.4, covariates=X, coefficients=[-3.0, 0.5])
+    >>> found.mechanism.p00, round(float(found.mechanism.p11), 3)
+    (Fraction(1, 1), 0.4)
+    """
+    epsilon, delta = checked_epsilon(epsilon), checked_delta(delta)
+    if classes != 2:
+        from discreet.design.label_classes import label_classes
+
+        return label_classes(epsilon, delta, covariates, coefficients, link, criterion, classes)
+    if reports not in (2, 4):
+        raise PrivacyError(f"reports must be 2 or 4, not {reports!r}")
+    if covariates is None or coefficients is None:
+        return _without_assumptions(epsilon, delta, reports, covariates is None)
+    problem = label_problem(thinned(covariates), _scenarios(coefficients), link, criterion)
+    if delta == 0 and reports == 4:
+        raise PrivacyError("reports=4 needs delta > 0; with delta = 0 two reports are already optimal")
+    if reports == 4:
+        return _four(epsilon, delta, problem)
+    return _two(epsilon, delta, problem)
+
+
+def thinned(covariates: ArrayLike) -> Floats:
+    """At most MAX_ROWS rows, evenly spaced: criteria are averages over rows."""
+    X = np.asarray(covariates, dtype=float)
+    if X.ndim == 0 or len(X) <= MAX_ROWS:
+        return X
+    return np.asarray(X[np.linspace(0, len(X) - 1, MAX_ROWS).round().astype(int)])
+
+
+def _scenarios(coefficients: Any) -> Floats:
+    """One row per assumed set of coefficients."""
+    try:
+        if isinstance(coefficients, tuple) and len(coefficients) == 2 and np.ndim(coefficients[0]) == 1:
+            low, high = (np.asarray(c, dtype=float) for c in coefficients)
+            if low.shape != high.shape or np.any(low > high):
+                raise EstimationError("a range of coefficients needs low ≤ high, of equal length")
+            if low.size > _MAX_BOX:
+                raise EstimationError(f"a range is limited to {_MAX_BOX} coefficients; give scenarios instead")
+            vertices = [list(v) for v in product(*zip(low, high, strict=True))]
+            scenarios = np.array([*vertices, (low + high) / 2])
+        else:
+            scenarios = np.atleast_2d(np.asarray(coefficients, dtype=float))
+    except (TypeError, ValueError) as error:
+        if isinstance(error, EstimationError):
+            raise
+        raise EstimationError("coefficients must be numbers: one set, several, or a range (low, high)") from None
+    if scenarios.ndim != 2 or not np.all(np.isfinite(scenarios)):
+        raise EstimationError("coefficients must be finite numbers: one set, several, or a range (low, high)")
+    return np.unique(scenarios, axis=0)
+
+
+def _without_assumptions(epsilon: float, delta: float, reports: int, no_covariates: bool) -> Design:
+    if delta == 0 or reports == 4:
+        found = binary(epsilon, delta, reports=reports)
+        note = "this design is best for every covariate, coefficient and link: none had to be assumed"
+        return Design(found.mechanism, found.objective, found.certificate, (note, *found.notes), found.measure)
+    missing = "covariates" if no_covariates else "coefficients"
+    raise EstimationError(
+        f"with delta > 0 the best two-report design depends on the regression: give {missing} (a guess or a range), "
+        "use reports=4, which is best for all of them, or split off a pilot"
+    )
+
+
+def two_report_variance(point: tuple[float, float], prevalences: Floats) -> Floats:
+    """Variance of one debiased answer at each prevalence."""
+    s = point[0] + point[1] - 1
+    q = 1 - point[0] + prevalences * s
+    return np.asarray(q * (1 - q) / s**2)
+
+
+def four_report_variance(exp_epsilon: float, delta: float, prevalences: Floats) -> Floats:
+    """Inverse information about the prevalence in one answer through the four-report channel."""
+    t = (exp_epsilon - 1) / (exp_epsilon + 1)
+    q = 1 / (exp_epsilon + 1) + prevalences * t
+    with np.errstate(divide="ignore"):
+        return np.asarray(1 / (delta / (prevalences * (1 - prevalences)) + (1 - delta) * t * t / (q * (1 - q))))
+
+
+def _middle(epsilon: float) -> Fraction:
+    """A fraction within 1e-99 of e^ε."""
+    low, high = exp_bounds(epsilon)
+    return (low + high) / 2
+
+
+def _floats(point: Point) -> tuple[float, float]:
+    return float(point[0]), float(point[1])
+
+
+def _corner_values(epsilon: float, delta: float, problem: LabelProblem) -> dict[str, Floats]:
+    """The criterion of every corner in every scenario."""
+    exp_epsilon = _middle(epsilon)
+    return {
+        name: problem.values(partial(two_report_variance, _floats(point)))
+        for name, point in corners(exp_epsilon, Fraction(delta)).items()
+    }
+
+
+def _two(epsilon: float, delta: float, problem: LabelProblem) -> Design:
+    values = _corner_values(epsilon, delta, problem)
+    best = np.minimum.reduce(list(values.values()))
+    asked = Fraction(delta)
+    always = [name for name, value in values.items() if np.all(value <= best * (1 + 1e-9))]
+    if always:
+        chosen = "warner" if "warner" in always else always[0]
+        mechanism = rounded(epsilon, delta, lambda e: corners(e, asked)[chosen])
+        value = float(values[chosen].max())
+        statement = (
+            "no (ε, δ)-private design with two reports does better: the criterion falls in p00 and p11 and is concave "
+            "along each tight edge, so a corner is optimal"
+        )
+        notes = [_side_by_side(values, epsilon, delta), *exposure_notes(chosen, delta)]
+        if delta > 0 and len(best) == 1:
+            notes.append(_sensitivity(epsilon, delta, problem, chosen))
+        if delta == 0:
+            notes.insert(0, "with δ = 0 this design is best for every coefficient and link")
+        measure = WORDS[problem.criterion] + (" (largest over the scenarios)" if len(best) > 1 else "")
+        return Design(mechanism, value, Optimality(value, float(best.max()), statement), tuple(notes), measure)
+    return _minimax(epsilon, delta, problem, best, values)
+
+
+def _minimax(epsilon: float, delta: float, problem: LabelProblem, best: Floats, values: dict[str, Floats]) -> Design:
+    e = float(_middle(epsilon))
+    asked = Fraction(delta)
+
+    def regrets(u: float, mirrored: bool) -> Floats:
+        p00, p11 = _floats(edge_point(Fraction(u), Fraction(e), asked))
+        return problem.values(partial(two_report_variance, (p11, p00) if mirrored else (p00, p11))) / best
+
+    found = EdgeProblem((e + 1) / (e + 2 * delta - 1), 1 / delta, regrets).solve()
+    mechanism = rounded(epsilon, delta, partial(point_of, found, delta=asked))
+    statement = (
+        "no (ε, δ)-private design with two reports has a smaller worst regret over the scenarios: branch and bound "
+        "over both tight edges"
+    )
+    notes = (
+        f"no single design is best for all {len(best)} scenarios, so the worst relative regret was minimised",
+        _side_by_side({name: value / best - 1 for name, value in values.items()}, epsilon, delta, "worst regret"),
+    )
+    measure = f"Worst relative regret of: {WORDS[problem.criterion].lower()}"
+    return Design(mechanism, found.value - 1, Optimality(found.value - 1, found.bound - 1, statement), notes, measure)
+
+
+def _four(epsilon: float, delta: float, problem: LabelProblem) -> Design:
+    e = float(_middle(epsilon))
+    mechanism = binary(epsilon, delta, reports=4).mechanism
+    value = float(problem.values(partial(four_report_variance, e, delta)).max())
+    statement = "no (ε, δ)-private channel with any number of reports does better: all are garblings of this one"
+    notes = (
+        _side_by_side(_corner_values(epsilon, delta, problem), epsilon, delta),
+        f"exposure: with probability δ = {delta:g} the true label is published and marked as true",
+    )
+    return Design(mechanism, value, Optimality(value, value, statement), notes, WORDS[problem.criterion])
+
+
+def _side_by_side(values: dict[str, Floats], epsilon: float, delta: float, what: str = "value") -> str:
+    points = corners(_middle(epsilon), Fraction(delta))
+    listed = "; ".join(
+        f"({float(points[n][0]):.4g}, {float(points[n][1]):.4g}): {float(v.max()):.4g}" for n, v in values.items()
+    )
+    return f"candidates by {what}: {listed}"
+
+
+def _sensitivity(epsilon: float, delta: float, problem: LabelProblem, chosen: str) -> str:
+    """What the choice costs if the assumed coefficients are wrong: halved, doubled, reversed or zero."""
+    shifted = {}
+    for words, factor in (("half", 0.5), ("double", 2.0), ("reversed", -1.0), ("zero", 0.0)):
+        values = _corner_values(epsilon, delta, problem.scaled(factor))
+        shifted[words] = float(values[chosen][0] / min(v[0] for v in values.values()) - 1)
+    listed = ", ".join(f"{words} +{cost:.0%}" for words, cost in shifted.items())
+    return f"cost of this choice if the true coefficients are different (linear predictor …): {listed}"

@@ -1,0 +1,187 @@
+"""Regression of a randomised yes/no answer on public covariates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.estimate.regression.binary import BinaryRegression
+from discreet.estimate.regression.likelihood import BinaryModel
+from discreet.estimate.regression.links import Link, link_named
+from discreet.estimate.regression.objective import Anchored, Chunks, Model, Moments, Objective
+from discreet.estimate.regression.optimizer import maximise
+from discreet.estimate.regression.rows import ArrayRows, Source, checked_names, checked_rows
+from discreet.estimate.regression.scan import Scan, scan
+from discreet.estimate.regression.search import Found, random_starts, search, search_with_sample
+
+Floats = NDArray[np.float64]
+
+
+def binary_regression(
+    X: Any,
+    y: Any,
+    p00: Any,
+    p11: Any,
+    *,
+    link: str = "logit",
+    weights: Any = None,
+    offset: Any = None,
+    clusters: Any = None,
+    names: Sequence[str] | None = None,
+) -> BinaryRegression:
+    """Regression of a randomised yes/no answer: coefficients about the truth, from the reports.
+
+    ``P(report 1 | x) = 1 − p00 + (p00 + p11 − 1) G(x'β + offset)``, fitted by maximum likelihood (Zhang et al. 2025,
+    equation (4), for logit, probit and cauchit). The log-likelihood is not concave: several starts are tried.
+
+    Parameters
+    ----------
+    X : array or table (rows, columns)
+        Covariates, as they are: add a column of ones for an intercept.
+    y : array
+        Reports, 0 or 1.
+    p00, p11 : float or array
+        The design: probability of report 0 under a true "no" and of report 1 under a true "yes". One number, or
+        one per row for mixed survey modes. p00 + p11 < 1 (crosswise) is fine; direct questions have p00 = p11 = 1.
+    link : {"logit", "probit", "cauchit", "cloglog"}
+    weights : array, optional
+        Survey weights. Standard errors are then robust (sandwich).
+    offset : array, optional
+        Added to the linear predictor.
+    clusters : array, optional
+        One label per row; standard errors then allow for dependence within clusters.
+    names : sequence of str, optional
+        Names of the columns. Default: the header of a table, or x1, x2, …
+
+    Returns
+    -------
+    BinaryRegression
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet import Randomness
+    >>> from discreet.mechanisms import BinaryResponse
+    >>> chance = np.random.default_rng(1)
+    >>> age = chance.normal(size=20_000)
+    >>> truth = chance.random(20_000) < 1 / (1 + np.exp(1 - age))
+    >>> reports = BinaryResponse("3/4", "3/4").privatize(truth, Randomness.seeded(1))
+    >>> X = np.column_stack([np.ones(20_000), age])
+    >>> fit = binary_regression(X, reports, 0.75, 0.75, names=["const", "age"])
+    >>> fit.converged, bool(np.all(np.abs(fit.coefficients - [-1, 1]) < 3 * fit.std_error))
+    (True, True)
+    """
+    chosen = link_named(link)
+    rows = checked_rows(X, y, p00, p11, weights, offset, clusters)
+    return fit_binary(ArrayRows(rows), chosen, checked_names(names, X, rows.X.shape[1]))
+
+
+def fit_binary(source: Source, link: Link, names: tuple[str, ...]) -> BinaryRegression:
+    """Fit rows from any source: one pass to look, a few to climb, one for the moments."""
+    facts = scan(source, names)
+    model = BinaryModel(link)
+    unit = facts.total / facts.n
+    objective = Objective(model, source, facts.metric, passes=1, unit=unit)
+    sample = Objective(model, ArrayRows(facts.sample), facts.metric, unit=unit)
+    starts = _starts(facts, model)
+    if facts.sample.size == facts.n:
+        found = search(objective, starts, facts.scale)
+    else:
+        found = search_with_sample(objective, sample, starts, facts.scale)
+    done = finish(objective, found, names, facts.scale)
+    notes = list(done.notes)
+    silent = facts.n - facts.informative
+    if silent:
+        notes.append(f"{silent:,} rows have p00 + p11 = 1: their reports carry no information")
+    if facts.weighted:
+        notes.append("survey weights: the log-likelihood is a weighted sum, and information criteria do not exist")
+    if facts.clustered:
+        notes.append(f"{done.moments.cluster_count:,} clusters")
+    return BinaryRegression(
+        done.theta,
+        names,
+        facts.n,
+        objective,
+        done.moments,
+        facts.scale,
+        found.direction,
+        done.converged,
+        done.status,
+        tuple(notes),
+        facts.weighted,
+        facts.clustered,
+        objective.passes,
+        link,
+        facts,
+        source,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Finished:
+    """An optimum with its moments, and words about it."""
+
+    theta: Floats
+    moments: Moments
+    converged: bool
+    status: str
+    notes: tuple[str, ...]
+
+
+def finish(objective: Objective, found: Found, names: Sequence[str], scale: Floats) -> Finished:
+    """The last pass: both informations and the sums of squares at the optimum."""
+    theta = np.array(found.optimum.theta)
+    moments = objective.moments(theta)
+    status = found.status(names, scale)
+    notes = []
+    if found.others:
+        values = ", ".join(f"{value:.4f}" for value in found.others)
+        notes.append(f"other local maxima of the log-likelihood were met and left, at {values}")
+    converged = found.converged
+    if converged and not positive_definite(moments.observed):
+        converged = False
+        status = "not converged: the search ended at a stationary point that is no maximum"
+    if found.direction is not None:
+        notes.append('profile intervals (method="profile") remain valid, with an infinite end')
+    return Finished(theta, moments, converged, status, tuple(notes))
+
+
+def positive_definite(matrix: Floats) -> bool:
+    """Whether a matrix is positive definite, whatever the units of its rows."""
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+    return bool(np.linalg.eigvalsh(matrix * np.outer(scale, scale))[0] > 0)
+
+
+def _starts(facts: Scan, model: BinaryModel) -> list[Floats]:
+    """Zero, whose first step is the linear estimate from unbiased labels; the naive fit, as it is and corrected."""
+    zero = np.zeros(facts.scale.size)
+    literal = Objective(model, ArrayRows(facts.sample.taken_literally()), facts.metric, unit=facts.total / facts.n)
+    naive = maximise(Anchored(literal, 0.1), zero, scale=facts.scale, iterations=8).theta
+    rows = facts.sample
+    lift = float(np.mean(np.asarray(rows.p00) + np.asarray(rows.p11) - 1.0))
+    starts = [zero]
+    if abs(lift) < 1:  # reports are truths otherwise, and the naive fit is the fit
+        # Near one half G is a line, so that the randomisation shrinks the naive coefficients by the factor lift.
+        factor = float(np.clip(1.0 / lift, -4.0, 4.0)) if lift else 1.0
+        starts += [naive, factor * naive, *random_starts(facts.metric)]
+    return starts
+
+
+def fit_general(
+    model: Model,
+    source: Chunks,
+    metric: Floats,
+    scale: Floats,
+    names: Sequence[str],
+    weights: Floats | None,
+    start: Floats | None = None,
+) -> tuple[Objective, Found, Finished]:
+    """Fit any model held in memory: a given start (or zero) and random ones around it, on all rows."""
+    objective = Objective(model, source, metric, unit=1.0 if weights is None else float(np.mean(weights)))
+    centre = np.zeros(scale.size) if start is None else start
+    found = search(objective, [centre, *(centre + move for move in random_starts(metric))], scale)
+    return objective, found, finish(objective, found, names, scale)

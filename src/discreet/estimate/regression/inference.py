@@ -1,0 +1,192 @@
+"""From a fitted likelihood to covariances, intervals and tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import EstimationError
+from discreet.estimate.regression.objective import Moments, Restricted, Surface
+from discreet.estimate.regression.optimizer import maximise
+from discreet.estimate.regression.search import affected
+
+Floats = NDArray[np.float64]
+COVARIANCES = ("model", "observed", "robust", "cluster")
+INTERVALS = ("wald", "profile")
+
+
+def covariance(kind: str, moments: Moments, n: int, direction: Floats | None, scale: Floats) -> Floats:
+    """The covariance matrix of the coefficients.
+
+    * "model": inverse expected information;
+    * "observed": inverse observed information;
+    * "robust": the sandwich ``H⁻¹ (Σ s s') H⁻¹ n/(n − 1)``, H the observed information (Huber 1967, White 1982);
+    * "cluster": the same with scores added up within clusters and the factor C/(C − 1), so that clusters of one
+      row give the robust matrix.
+
+    Coefficients that run to infinity have variance inf and covariance nan.
+    """
+    if kind not in COVARIANCES:
+        raise EstimationError(f"the covariance must be one of {', '.join(COVARIANCES)}, not {kind!r}")
+    if kind == "cluster" and moments.cluster_scores is None:
+        raise EstimationError("a cluster covariance needs clusters= when the regression is fitted")
+    if kind == "cluster" and moments.cluster_count < 2:
+        raise EstimationError("a cluster covariance needs at least two clusters")
+    bread = _inverse(moments.expected if kind == "model" else moments.observed)
+    if kind == "robust":
+        bread = bread @ moments.scores @ bread * (n / (n - 1) if n > 1 else math.nan)
+    elif kind == "cluster":
+        assert moments.cluster_scores is not None
+        count = moments.cluster_count
+        bread = bread @ moments.cluster_scores @ bread * (count / (count - 1))
+    matrix = (bread + bread.T) / 2
+    if direction is not None:
+        for j in affected(direction, scale):
+            matrix[j, :] = matrix[:, j] = math.nan
+            matrix[j, j] = math.inf
+    return matrix
+
+
+def _inverse(information: Floats) -> Floats:
+    """The inverse, scaled first; nan when it is not positive definite."""
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(information), 1e-300))
+    values, vectors = np.linalg.eigh(information * np.outer(scale, scale))
+    if not (np.isfinite(values).all() and values[0] > 0):
+        return np.full(information.shape, math.nan)
+    return np.asarray(scale[:, None] * ((vectors / values) @ vectors.T) * scale)
+
+
+@dataclass(frozen=True)
+class Test:
+    """A test of one or several coefficients.
+
+    Attributes
+    ----------
+    method : {"wald", "likelihood-ratio"}
+    names : tuple of str
+        The coefficients under test.
+    statistic, degrees_of_freedom, p_value : float, int, float
+        The statistic is chi-square under the hypothesis, for large samples.
+    """
+
+    __test__ = False  # not a test case
+
+    method: str
+    names: tuple[str, ...]
+    statistic: float
+    degrees_of_freedom: int
+    p_value: float
+
+    def summary(self) -> str:
+        """One line to read."""
+        return (
+            f"{self.method} test of {', '.join(self.names)}: chi2({self.degrees_of_freedom}) = {self.statistic:.4f}, "
+            f"p = {self.p_value:.4g}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "method": self.method,
+            "names": list(self.names),
+            "statistic": self.statistic,
+            "degrees_of_freedom": self.degrees_of_freedom,
+            "p_value": self.p_value,
+        }
+
+
+def chi_square_tail(statistic: float, degrees_of_freedom: int) -> float:
+    """``P(χ² > statistic)``."""
+    from scipy.special import chdtrc
+
+    if math.isnan(statistic):
+        return math.nan
+    return float(chdtrc(degrees_of_freedom, max(statistic, 0.0)))
+
+
+def normal_tails(z: Floats) -> Floats:
+    """``P(|N(0, 1)| > |z|)``."""
+    from scipy.special import ndtr
+
+    return np.asarray(2.0 * ndtr(-np.abs(z)))
+
+
+def wald_statistic(difference: Floats, matrix: Floats) -> float:
+    """``d' V⁻¹ d``; nan when V is not finite."""
+    if not np.isfinite(matrix).all():
+        return math.nan
+    return float(difference @ np.linalg.solve(matrix, difference))
+
+
+def restricted_maximum(
+    surface: Surface, theta: Floats, fixed: dict[int, float], scale: Floats, extra: Sequence[Floats] = ()
+) -> tuple[float, Floats]:
+    """The highest log-likelihood with some coefficients held fixed, and where it is."""
+    inner = Restricted(surface, fixed, theta.size)
+    best: tuple[float, Floats] | None = None
+    for start in (theta, *extra):
+        one = maximise(inner, start[inner.free], scale=scale[inner.free])
+        if best is None or one.value > best[0]:
+            best = one.value, inner.full(one.theta)
+    assert best is not None
+    return best
+
+
+def profile_interval(
+    surface: Surface, theta: Floats, value: float, j: int, quantile: float, scale: Floats, std_error: float
+) -> tuple[float, float]:
+    """All values of one coefficient that a likelihood-ratio test does not reject.
+
+    The ends solve ``2 (l̂ − l_p(b)) = quantile²``, l_p the log-likelihood maximised over the other coefficients
+    (Venzon and Moolgavkar 1988). An end is infinite when l_p never falls so far.
+    """
+    unit = 1.0 / max(float(scale[j]), 1e-300)
+    reach = std_error if np.isfinite(std_error) and 0 < std_error < 20 * unit else unit
+    return (
+        _profile_end(surface, theta, value, j, -quantile, scale, reach),
+        _profile_end(surface, theta, value, j, quantile, scale, reach),
+    )
+
+
+def _profile_end(
+    surface: Surface, theta: Floats, value: float, j: int, quantile: float, scale: Floats, reach: float
+) -> float:
+    """Newton's method on the signed root ``t(b)``, nearly a straight line, kept inside a bracket.
+
+    At the restricted maximum the derivative of the profile is the score of the coefficient itself.
+    """
+    side = math.copysign(1.0, quantile)
+    target = abs(quantile)
+    inside, outside = 0.0, math.inf  # distances from the estimate
+    distance, last_root = target * reach, 0.0
+    here = theta
+    for _ in range(60):
+        fixed = theta[j] + side * distance
+        level, point = restricted_maximum(surface, here, {j: fixed}, scale)
+        root = math.sqrt(max(2.0 * (value - level), 0.0))
+        if abs(root - target) < 1e-7 * target:
+            return float(fixed)
+        if root < target:
+            stuck = math.isinf(outside) and root - last_root < 1e-4 and distance * scale[j] > 30.0
+            if stuck or distance * scale[j] > 1e9:
+                return side * math.inf
+            inside, last_root = distance, root
+        else:
+            outside = distance
+        here = point
+        slope = -side * float(surface.terms(point, "expected").score[j]) / root if root > 0 else 0.0
+        guess = distance + (target - root) / slope if slope > 0 else math.inf
+        if math.isinf(outside):
+            distance = min(max(guess, 1.02 * distance), 3.0 * distance)
+        elif inside < guess < outside:
+            distance = guess
+        else:
+            distance = (inside + outside) / 2
+        if math.isfinite(outside) and outside - inside < 1e-10 * outside:
+            break
+    return float(theta[j] + side * distance)

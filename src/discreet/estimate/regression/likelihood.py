@@ -1,0 +1,125 @@
+"""The likelihood of yes/no reports given covariates.
+
+With the report's probabilities a (true "no") and b (true "yes"), a row has likelihood
+``r = a (1 − G(η)) + b G(η)``, η = x'β + offset. Its derivatives in η are, with g = G' and d = b − a,
+
+* score ``u = d g/r``,
+* expected information ``d² g²/(r (1 − r))``,
+* observed information ``u² − d g'/r``
+
+(Zhang et al. 2025, equation (5), where the information is the average over rows; here it is the sum).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.estimate.regression.links import Link
+from discreet.estimate.regression.objective import Terms
+from discreet.estimate.regression.rows import Rows
+
+Floats = NDArray[np.float64]
+#: Below this, products of probabilities lose digits or underflow, and logarithms are used.
+_TINY = 1e-150
+
+
+def linear_predictor(theta: Floats, rows: Rows) -> Floats:
+    """``x'β + offset`` of each row."""
+    eta = rows.X @ theta
+    return eta if rows.offset is None else eta + rows.offset
+
+
+def report_probability(eta: Floats, link: Link, rows: Rows) -> Floats:
+    """``q = P(report 1)`` of each row: ``1 − p00 + (p00 + p11 − 1) G(η)``, without cancellation."""
+    no, yes, _ = link.parts(eta)
+    return np.asarray((1.0 - np.asarray(rows.p00)) * no + rows.p11 * yes)
+
+
+@dataclass(frozen=True)
+class BinaryModel:
+    """Reports of a yes/no question through a design that may differ from row to row."""
+
+    link: Link
+
+    def value(self, theta: Floats, rows: Rows) -> float:
+        """Log-likelihood."""
+        eta = linear_predictor(theta, rows)
+        no, yes, _ = self.link.parts(eta)
+        made = rows.given_no * no + rows.given_yes * yes
+        log_made = self._log(eta, made, rows)
+        return float(log_made.sum() if rows.weights is None else rows.weights @ log_made)
+
+    def terms(self, theta: Floats, rows: Rows, curvature: str) -> Terms:
+        """Log-likelihood, score and information."""
+        value, first, second = self.rowwise(theta, rows, curvature)
+        if rows.weights is not None:
+            value, first, second = rows.weights * value, rows.weights * first, rows.weights * second
+        return Terms(float(value.sum()), rows.X.T @ first, rows.X.T @ (second[:, None] * rows.X))
+
+    def scores(self, theta: Floats, rows: Rows) -> Floats:
+        """The score of each row."""
+        _, first, _ = self.rowwise(theta, rows, "expected")
+        if rows.weights is not None:
+            first = rows.weights * first
+        return np.asarray(first[:, None] * rows.X)
+
+    def rowwise(self, theta: Floats, rows: Rows, curvature: str) -> tuple[Floats, Floats, Floats]:
+        """Log-likelihood of each row, its derivative in η, and the information about η."""
+        eta = linear_predictor(theta, rows)
+        parts = self.link.parts(eta)
+        no, yes, slope = parts
+        a, b = rows.given_no, rows.given_yes
+        made = a * no + b * yes
+        other = (1.0 - a) * no + (1.0 - b) * yes
+        change = (b - a) * slope
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            log_made = np.log(made)
+            first = change / made
+            if curvature == "expected":
+                second = first * (change / other)
+            else:
+                second = first * first - (b - a) * self.link.bend(eta, parts) / made
+        far = (made < _TINY) | (other < _TINY)
+        if far.any():
+            self._far_tails(eta, rows, far, curvature, log_made, first, second)
+        return log_made, first, second
+
+    def _log(self, eta: Floats, made: Floats, rows: Rows) -> Floats:
+        with np.errstate(divide="ignore"):
+            log_made = np.log(made)
+        far = made < _TINY
+        if far.any():
+            no, yes, _ = self.link.logs(eta[far])
+            with np.errstate(divide="ignore"):
+                log_made[far] = np.logaddexp(np.log(rows.given_no[far]) + no, np.log(rows.given_yes[far]) + yes)
+        return np.asarray(log_made)
+
+    def _far_tails(
+        self,
+        eta: Floats,
+        rows: Rows,
+        far: NDArray[np.bool_],
+        curvature: str,
+        log_made: Floats,
+        first: Floats,
+        second: Floats,
+    ) -> None:
+        """The same in logarithms, for rows where a probability underflows (only designs that can reveal)."""
+        no, yes, slope = self.link.logs(eta[far])
+        a, b = rows.given_no[far], rows.given_yes[far]
+        with np.errstate(divide="ignore", under="ignore", over="ignore", invalid="ignore"):
+            made = np.logaddexp(np.log(a) + no, np.log(b) + yes)
+            other = np.logaddexp(np.log(1 - a) + no, np.log(1 - b) + yes)
+            change = np.log(np.abs(b - a)) + slope
+            log_made[far] = made
+            first[far] = np.sign(b - a) * np.exp(change - made)
+            if curvature == "expected":
+                second[far] = np.exp(2 * change - made - other)
+            else:
+                # g'/g is smooth where g underflows: a central difference of log g is exact enough out there.
+                ahead, behind = self.link.logs(eta[far] + 1e-4)[2], self.link.logs(eta[far] - 1e-4)[2]
+                second[far] = first[far] ** 2 - first[far] * (ahead - behind) / 2e-4
+        second[far] = np.where(np.isfinite(second[far]), second[far], 0.0)

@@ -1,0 +1,143 @@
+"""The rows of a regression of one-of-k answers: covariates, and the channel each report went through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import EstimationError, NotIdentifiedError
+from discreet.estimate.regression.rows import CHUNK, checked_matrix, row_of
+from discreet.estimate.regression.scan import collinear, dependent_columns
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassRows:
+    """Some rows.
+
+    ``given[i, j]`` is the probability of the report that row i made, under truth j; ``design[i]`` says through
+    which of ``channels`` it went. ``outcome`` is a public outcome, where the randomised answer is a predictor.
+    """
+
+    X: Floats
+    report: NDArray[np.int64]
+    given: Floats
+    design: NDArray[np.int64]
+    weights: Floats | None = None
+    clusters: NDArray[Any] | None = None
+    outcome: Floats | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    def take(self, which: slice) -> ClassRows:
+        """Some of these rows, as views."""
+        parts: dict[str, Any] = {
+            name: None if getattr(self, name) is None else getattr(self, name)[which]
+            for name in self.__dataclass_fields__
+        }
+        return ClassRows(**parts)
+
+
+class ClassArrays:
+    """Rows held in memory."""
+
+    def __init__(self, rows: ClassRows) -> None:
+        self.rows = rows
+        self._chunks = [rows.take(slice(start, start + CHUNK)) for start in range(0, rows.size, CHUNK)]
+
+    def chunks(self) -> Iterator[ClassRows]:
+        """All rows; a new pass each time."""
+        return iter(self._chunks)
+
+
+def channel_matrix(mechanism: Any) -> Floats:
+    """The channel of a mechanism, or a matrix with rows that sum to one."""
+    if hasattr(mechanism, "matrix"):
+        return np.asarray(mechanism.matrix(), float)
+    try:
+        matrix = np.asarray(mechanism, dtype=float)
+    except (TypeError, ValueError):
+        raise EstimationError("mechanism must be a finite mechanism or a matrix of probabilities") from None
+    if matrix.ndim != 2 or matrix.shape[0] < 2 or not np.isfinite(matrix).all():
+        raise EstimationError("mechanism must be a matrix with a row per true class (at least two) and finite entries")
+    if (matrix < 0).any() or not np.allclose(matrix.sum(axis=1), 1.0, rtol=0, atol=1e-9):
+        raise EstimationError("the rows of the mechanism's matrix must be probabilities that sum to one")
+    return matrix
+
+
+def channels_of(mechanism: Any, designs: Any, n: int) -> tuple[tuple[Floats, ...], NDArray[np.int64]]:
+    """The channels, and which one each row used."""
+    if designs is None:
+        if isinstance(mechanism, Mapping):
+            raise EstimationError("several mechanisms need designs=, which names the one of every row")
+        return (channel_matrix(mechanism),), np.zeros(n, np.int64)
+    if not isinstance(mechanism, Mapping) or not mechanism:
+        raise EstimationError("designs= goes with a mapping from names to mechanisms")
+    labels = np.asarray(designs)
+    if labels.shape != (n,):
+        raise EstimationError(f"designs must have one name per row of X: {n:,}")
+    channels = tuple(channel_matrix(one) for one in mechanism.values())
+    if len({channel.shape[0] for channel in channels}) != 1:
+        raise EstimationError("all mechanisms must have the same true classes")
+    index = np.full(n, -1, np.int64)
+    for position, name in enumerate(mechanism):
+        index[labels == name] = position
+    if (index < 0).any():
+        raise EstimationError(f"designs: {row_of(index < 0, 0)} names no mechanism")
+    return channels, index
+
+
+def given_truths(y: Any, channels: Sequence[Floats], design: NDArray[np.int64]) -> tuple[NDArray[np.int64], Floats]:
+    """The report codes, and their probabilities under each truth."""
+    codes = np.asarray(y)
+    if codes.shape != design.shape:
+        raise EstimationError(f"y must have one report per row of X: {design.size:,}")
+    if codes.dtype.kind not in "biu":
+        whole = codes.dtype.kind == "f" and bool(np.isfinite(codes).all()) and bool((codes == np.floor(codes)).all())
+        if not whole:
+            raise EstimationError("y must hold report codes, whole numbers from 0")
+    codes = codes.astype(np.int64)
+    reports = np.array([channel.shape[1] for channel in channels])[design]
+    bad = (codes < 0) | (codes >= reports)
+    if bad.any():
+        raise EstimationError(f"y: {row_of(bad, 0)} must be a whole number from 0 to {int(reports[bad][0]) - 1}")
+    given = np.empty((codes.size, channels[0].shape[0]))
+    for position, channel in enumerate(channels):
+        rows = design == position
+        given[rows] = channel.T[codes[rows]]
+    if (given.max(axis=1, initial=0.0) == 0).any():
+        raise EstimationError(f"y: {row_of(given.max(axis=1) == 0, 0)} is a report that no truth can give")
+    return codes, given
+
+
+def refuse_unidentified(channels: Sequence[Floats]) -> None:
+    """The channels together must tell the classes apart."""
+    stacked = np.hstack(channels)
+    if np.linalg.matrix_rank(stacked, tol=1e-10 * max(stacked.shape)) < stacked.shape[0]:
+        raise NotIdentifiedError(
+            "the channel does not tell all classes apart (its rows are linearly dependent), and the coefficients "
+            "are not identified"
+        )
+
+
+def checked_design(X: Any, names: Sequence[str] | None = None) -> Floats:
+    """Covariates of full rank, with enough rows."""
+    design = checked_matrix(X, "X")
+    n, size = design.shape
+    if size == 0 or n < size:
+        raise EstimationError(
+            f"X has {n:,} rows and {size} columns; a regression needs at least one column and as many rows as columns"
+        )
+    dependent = dependent_columns(np.asarray(np.linalg.qr(design, mode="r")), 1e-10, triangular=True)
+    if dependent:
+        header = names if names is not None else [f"x{j + 1}" for j in range(size)]
+        raise collinear(header, *dependent)
+    return design

@@ -1,0 +1,86 @@
+"""Regressions on more rows than fit in memory: the same fit, reading batches again on every pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.errors import EstimationError
+from discreet.estimate.regression.binary import BinaryRegression
+from discreet.estimate.regression.fit import fit_binary
+from discreet.estimate.regression.links import link_named
+from discreet.estimate.regression.rows import CHUNK, Rows, checked_names, checked_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some rows of a regression; the fields are the arguments of :func:`binary_regression`."""
+
+    X: Any
+    y: Any
+    p00: Any
+    p11: Any
+    weights: Any = None
+    offset: Any = None
+    clusters: Any = None
+
+
+class StreamRows:
+    """Rows that are read anew on each pass, and must come back the same."""
+
+    def __init__(self, batches: Callable[[], Iterable[Batch]]) -> None:
+        self._batches = batches
+        self._total: int | None = None
+
+    def chunks(self) -> Iterator[Rows]:
+        """All rows, checked; a new pass each time."""
+        first_row = 0
+        given: tuple[bool, ...] | None = None
+        for batch in self._batches():
+            rows = checked_rows(
+                batch.X, batch.y, batch.p00, batch.p11, batch.weights, batch.offset, batch.clusters, first_row
+            )
+            extras = tuple(getattr(batch, name) is not None for name in ("weights", "offset", "clusters"))
+            if given is not None and extras != given:
+                raise EstimationError("weights, offset and clusters must be in every batch or in none")
+            given = extras
+            for start in range(0, rows.size, CHUNK):
+                yield rows.take(slice(start, start + CHUNK))
+            first_row += rows.size
+        if self._total is not None and first_row != self._total:
+            raise EstimationError(
+                f"the batches gave {self._total:,} rows on the first pass and {first_row:,} on a later one; "
+                "they must be the same on every pass"
+            )
+        self._total = first_row
+
+
+def binary_regression_batches(
+    batches: Callable[[], Iterable[Batch]] | Sequence[Batch],
+    *,
+    link: str = "logit",
+    names: Sequence[str] | None = None,
+) -> BinaryRegression:
+    """:func:`binary_regression` on batches, in bounded memory.
+
+    Parameters
+    ----------
+    batches : function or sequence
+        A function that returns the batches afresh each time it is called, because every pass reads them all; or a
+        sequence. One :class:`Batch` holds some rows, in any number.
+    link, names
+        As for :func:`binary_regression`.
+
+    Notes
+    -----
+    One pass looks at the rows and draws the sample on which starts are tried, about four climb, one collects the
+    moments for inference. ``.passes`` says how many there were. Clusters take memory in proportion to their number.
+    """
+    chosen = link_named(link)
+    make: Callable[[], Iterable[Batch]] = batches if callable(batches) else lambda: batches
+    first = next(iter(make()), None)
+    if first is None:
+        raise EstimationError("there are no batches, and nothing to fit")
+    columns = checked_rows(first.X, first.y, first.p00, first.p11).X.shape[1]
+    return fit_binary(StreamRows(make), chosen, checked_names(names, first.X, columns))

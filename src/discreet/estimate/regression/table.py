@@ -1,0 +1,87 @@
+"""Tables of coefficients as text, laid out as users of statsmodels and R know them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+_WIDTH = 78
+
+
+def figure(value: float, places: int = 4) -> str:
+    """A number for a table."""
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    if value != 0 and (abs(value) < 10.0 ** (-places) or abs(value) >= 1e7):
+        return f"{value:.3e}"
+    return f"{value:.{places}f}"
+
+
+def p_value(value: float) -> str:
+    """A p value to three places."""
+    return "–" if math.isnan(value) else f"{value:.3f}"
+
+
+def coefficients(rows: Iterable[Sequence[Any]], level: float) -> list[str]:
+    """Lines ``name coef std err z P>|z| [low high]``."""
+    tail = (1 - level) / 2
+    heads = ["", "coef", "std err", "z", "P>|z|", f"[{tail:.4g}", f"{1 - tail:.4g}]"]
+    cells = [heads]
+    for name, value, error, z, p, (low, high) in rows:
+        cells.append([name, figure(value), figure(error), figure(z, 3), p_value(p), figure(low, 3), figure(high, 3)])
+    widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
+    widths = [widths[0], *[max(width, 9) for width in widths[1:]]]
+    return [
+        "  ".join(
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in cells
+    ]
+
+
+def summary(
+    title: str,
+    header: Sequence[tuple[str, str]],
+    rows: Iterable[Sequence[Any]],
+    level: float,
+    notes: Sequence[str],
+) -> str:
+    """The whole table: title, pairs of facts in two columns, coefficients, notes."""
+    body = coefficients(rows, level)
+    width = max(_WIDTH, *(len(line) for line in body))
+    half = (width - 4) // 2
+    facts = []
+    pending: tuple[str, str] | None = None
+    for name, text in header:
+        if len(name) + len(text) + 3 > half:  # too long for half a line
+            if pending is not None:
+                facts.append(_fact(pending, half))
+                pending = None
+            facts.append(f"{name + ':':<18} {text}")
+        elif pending is None:
+            pending = (name, text)
+        else:
+            facts.append(f"{_fact(pending, half)}    {_fact((name, text), half)}".rstrip())
+            pending = None
+    if pending is not None:
+        facts.append(_fact(pending, half))
+    lines = [
+        title.center(width).rstrip(),
+        "=" * width,
+        *facts,
+        "=" * width,
+        body[0],
+        "-" * width,
+        *body[1:],
+        "=" * width,
+    ]
+    return "\n".join([*lines, *(f"note: {note}" for note in notes)])
+
+
+def _fact(fact: tuple[str, str], width: int) -> str:
+    name, text = fact
+    return f"{name + ':'}{text.rjust(width - len(name) - 1)}"

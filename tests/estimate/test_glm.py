@@ -1,0 +1,178 @@
+"""Regressions by formula on a release: the manifest is read, per row where it says so; mistakes get one sentence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from discreet import EstimationError, Plan, Randomness, Release, estimate, release
+from discreet.estimate.regression import glm as glm_module
+from discreet.mechanisms import BinaryResponse
+
+PLAN = """
+format = 1
+[[public]]
+columns = ["age", "sex", "grade", "passed"]
+[[private]]
+columns = ["cheated"]
+domain = { binary = ["no", "yes"] }
+mechanism = "randomized-response"
+epsilon = 1.5
+[[private]]
+columns = ["region"]
+domain = { categorical = ["n", "s", "e"] }
+mechanism = "randomized-response"
+epsilon = 2.0
+"""
+
+
+def truth(n=20_000, seed=0):
+    """A table with a known relation between its columns."""
+    rng = np.random.default_rng(seed)
+    age, sex = rng.normal(40, 10, n), rng.choice(["f", "m"], n)
+    eta = -1 + 0.05 * (age - 40) + 0.7 * (sex == "m")
+    cheated = rng.random(n) < 1 / (1 + np.exp(-eta))
+    return pa.table(
+        {
+            "age": age,
+            "sex": sex,
+            "cheated": np.where(cheated, "yes", "no"),
+            "region": rng.choice(["n", "s", "e"], n),
+            "grade": 2 + 0.5 * cheated + 0.01 * age + rng.normal(size=n),
+            "passed": np.where(rng.random(n) < 1 / (1 + np.exp(-(0.2 + 1.0 * cheated))), "yes", "no"),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def released():
+    """The table, released."""
+    return release(truth(), Plan.parse(PLAN), randomness=Randomness.seeded(1))
+
+
+def test_formula_equals_arrays(released):
+    """The formula interface gives exactly the fit of the same matrix."""
+    fit = estimate.glm("cheated ~ age + C(sex)", released)
+    table = released.to_arrow()
+    X = np.column_stack(
+        [np.ones(table.num_rows), table["age"].to_numpy(), np.array(table["sex"].to_pylist()) == "m"]
+    ).astype(float)
+    y = np.array(table["cheated"].to_pylist()) == "yes"
+    p = float(released.mechanism("cheated").p00)
+    direct = estimate.binary_regression(X, y.astype(int), p, p)
+    assert fit.names == ("Intercept", "age", "C(sex)[T.m]")
+    assert np.allclose(fit.coefficients, direct.coefficients, rtol=1e-6)
+    assert np.all(np.abs(fit.coefficients - [-3, 0.05, 0.7]) < 5 * fit.std_error)
+
+
+def test_a_comparison_shows_what_the_naive_fit_gets_wrong(released):
+    """Side by side: the naive age effect is far from the truth, the corrected one is not."""
+    both = estimate.glm("cheated ~ age + C(sex)", released, compare=True)
+    corrected, naive = both.estimate[:, 1]
+    assert abs(corrected - 0.05) < 5 * both.std_error[0, 1]
+    assert abs(naive - 0.05) > 8 * both.std_error[1, 1]
+
+
+def test_an_outcome_with_several_values_is_a_multinomial_logit(released):
+    """Region does not depend on age: no effect is found."""
+    fit = estimate.glm("region ~ age", released)
+    assert len(fit.coefficients) == 4
+    assert np.all(np.abs(fit.coefficients / fit.std_error) < 5)
+
+
+@pytest.mark.parametrize(("formula", "effect"), [("grade ~ age + cheated", 0.5), ("passed ~ cheated", 1.0)])
+def test_a_randomised_predictor(released, formula, effect):
+    """The likelihood mixes over the unknown truth: the effect on a public outcome is found."""
+    fit = estimate.glm(formula, released)
+    position = next(i for i, name in enumerate(fit.names) if "yes" in name and not name.startswith("truth"))
+    assert abs(fit.coefficients[position] - effect) < 5 * fit.std_error[position]
+    assert abs(fit.coefficients[position]) > 5 * fit.std_error[position]
+
+
+def test_designs_that_differ_by_row_are_corrected_each_by_its_own():
+    """Direct and crosswise answers in one survey."""
+    table = truth(30_000, seed=2)
+    rng = np.random.default_rng(3)
+    mode = rng.choice(["direct", "crosswise"], table.num_rows)
+    cheated = np.array(table["cheated"].to_pylist()) == "yes"
+    crosswise = BinaryResponse.crosswise("1/4").privatize(cheated, Randomness.seeded(4))
+    reports = np.where(mode == "direct", cheated, crosswise).astype(int)
+    plan = Plan.parse("""
+        format = 1
+        [[public]]
+        columns = ["age", "mode"]
+        [[private]]
+        columns = ["cheated"]
+        domain = { binary = [0, 1] }
+        collected = true
+        by = "mode"
+        designs.direct = { direct = true }
+        designs.crosswise = { crosswise = "1/4" }
+    """)
+    survey = Release.from_reports(pa.table({"age": table["age"], "mode": mode, "cheated": reports}), plan)
+    fit = estimate.glm("cheated ~ age", survey)
+    p = np.where(mode == "direct", 1.0, 0.25)
+    X = np.column_stack([np.ones(len(p)), table["age"].to_numpy()])
+    direct = estimate.binary_regression(X, reports, p, p)
+    assert np.allclose(fit.coefficients, direct.coefficients, rtol=1e-6)
+    assert abs(fit.coefficients[1] - 0.05) < 5 * fit.std_error[1]
+
+
+def test_missing_values_are_refused_or_dropped_and_counted():
+    """Nothing is left out silently."""
+    table = truth(5_000, seed=5)
+    age = table["age"].to_pylist()
+    age[7] = age[100] = None
+    table = table.set_column(0, "age", pa.array(age, pa.float64()))
+    done = release(table, Plan.parse(PLAN + '\n[output]\norder = "keep"\n'), randomness=Randomness.seeded(6))
+    with pytest.raises(EstimationError, match='column "age", row 7'):
+        estimate.glm("cheated ~ age", done)
+    fit = estimate.glm("cheated ~ age", done, missing="drop")
+    assert fit.n == 4_998
+    assert any("2 rows" in note for note in fit.notes)
+
+
+def test_streaming_gives_the_same_fit(released, monkeypatch):
+    """Batch by batch or in memory: the same coefficients."""
+    plain = estimate.glm("cheated ~ age + C(sex)", released)
+    import sys
+
+    monkeypatch.setattr(sys.modules[glm_module.__module__], "IN_MEMORY_ROWS", 100)
+    streamed = estimate.glm("cheated ~ age + C(sex)", released)
+    assert np.allclose(plain.coefficients, streamed.coefficients, rtol=1e-6)
+    assert streamed.passes <= 15
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("cheated ~ agee", "agee"),
+        ("name ~ age", "name"),
+        ("cheated ~ region", "more than one randomised"),
+        ("age ~ sex", "no column of the formula was randomised"),
+        ("cheated", "outcome ~"),
+        ("cheated ~ age + (", "cannot be read"),
+        ("grade ~ age:cheated", "term of its own"),
+        ("grade ~ cheated + cheated:age", "one term"),
+        ("log(cheated) ~ age", "name of one column"),
+        ("cheated ~ cheated", "both sides"),
+        ("sex ~ age", "no column"),
+        (3, "formula"),
+    ],
+)
+def test_bad_formulas_get_one_sentence(released, formula, message):
+    """What is wrong with the formula is said."""
+    with pytest.raises(EstimationError, match=message) as caught:
+        estimate.glm(formula, released)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_bad_choices_are_refused(released):
+    """Unknown policies and links."""
+    with pytest.raises(EstimationError, match="missing"):
+        estimate.glm("cheated ~ age", released, missing="ignore")
+    with pytest.raises(EstimationError, match="link"):
+        estimate.glm("cheated ~ age", released, link="log")
+    with pytest.raises(EstimationError, match="logit only"):
+        estimate.glm("region ~ age", released, link="probit")
