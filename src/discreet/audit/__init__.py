@@ -1,1 +1,6 @@
 """Check what was promised: recompute it from the integers, and attack it."""
+
+from discreet.audit.attack import AttackResult, attack
+from discreet.audit.recompute import Audit, Finding, audit
+
+__all__ = ["AttackResult", "Audit", "Finding", "attack", "audit"]

@@ -1,0 +1,121 @@
+"""Recompute every stated guarantee from the integers of a manifest."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.manifest import Block, Release
+from discreet.mechanisms import Mechanism
+from discreet.privacy import Guarantee
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of an audit: what was checked, how it came out, and the figures."""
+
+    subject: str
+    verdict: str
+    detail: str
+
+    def to_dict(self) -> dict[str, str]:
+        """Plain data."""
+        return {"subject": self.subject, "verdict": self.verdict, "detail": self.detail}
+
+
+@dataclass(frozen=True)
+class Audit:
+    """All findings about one release; verdicts are "ok", "warning" and "failure"."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether no check failed; warnings may remain."""
+        return all(finding.verdict != "failure" for finding in self.findings)
+
+    def summary(self) -> str:
+        """A table for people."""
+        lines = [f"{finding.verdict.upper():8} {finding.subject}: {finding.detail}" for finding in self.findings]
+        lines.append("The release is what its manifest says." if self.passed else "THE AUDIT FAILED.")
+        return "\n".join(lines)
+
+    __str__ = summary
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"passed": self.passed, "findings": [finding.to_dict() for finding in self.findings]}
+
+
+def audit(release: Release) -> Audit:
+    """Check a release against its own manifest.
+
+    Every mechanism is rebuilt from its integers and certified again; the stated ε, δ and exposure must not be
+    smaller than what the integers give. (That the file is complete and matches its digest is checked when it
+    is opened.)
+    """
+    manifest = release.manifest
+    findings = [_block(i, block) for i, block in enumerate(manifest.blocks)]
+    findings.append(_composed(release))
+    findings.append(_randomness(release))
+    findings.append(_order(release))
+    return Audit(tuple(findings))
+
+
+def realised(block: Block) -> Guarantee:
+    """What one column of a block really gives: the worst of its designs."""
+    mechanisms: list[Mechanism] = list(block.designs.values()) if block.by else [block.mechanism]  # type: ignore[list-item]  # a block without `by` has a mechanism
+    guarantees = [mechanism.guarantee for mechanism in mechanisms]
+    return Guarantee(
+        max(g.epsilon for g in guarantees),
+        max(g.delta for g in guarantees),
+        exposure=max(g.exposure for g in guarantees),
+    )
+
+
+def _block(index: int, block: Block) -> Finding:
+    subject = f"block {index} ({', '.join(block.columns)})"
+    each = realised(block)
+    real = each
+    for _ in block.columns[1:]:
+        real = real.compose(each)
+    return _compare(subject, block.guarantee, real)
+
+
+def _compare(subject: str, stated: Guarantee, real: Guarantee) -> Finding:
+    weaker = [
+        f"{name} stated {getattr(stated, name):.9g}, realised {getattr(real, name):.9g}"
+        for name in ("epsilon", "delta", "exposure")
+        if getattr(stated, name) < getattr(real, name)
+    ]
+    if weaker:
+        return Finding(subject, "failure", "less private than stated: " + "; ".join(weaker))
+    if math.isinf(real.epsilon):
+        return Finding(subject, "warning", f"no finite ε, as stated ({stated.summary()})")
+    if real.exposure > 0:
+        return Finding(subject, "warning", f"as stated, with exposure ({stated.summary()})")
+    return Finding(subject, "ok", f"integers give {real.summary()}, as stated")
+
+
+def _composed(release: Release) -> Finding:
+    manifest = release.manifest
+    total = Guarantee.composed(block.guarantee for block in manifest.blocks)
+    if manifest.rows_per_person is not None:
+        total = total.for_person(manifest.rows_per_person)
+    return _compare("all blocks together", manifest.guarantee, total)
+
+
+def _randomness(release: Release) -> Finding:
+    manifest = release.manifest
+    if all(block.collected for block in manifest.blocks):
+        return Finding("randomness", "ok", "answers were randomised by the respondents")
+    if manifest.randomness.get("secure") is True:
+        return Finding("randomness", "ok", "cryptographic generator")
+    return Finding("randomness", "failure", "a seeded generator was used: whoever knows the seed knows the truth")
+
+
+def _order(release: Release) -> Finding:
+    if release.manifest.order == "keep":
+        return Finding("row order", "warning", "kept as it was; the steward declared that it reveals nothing")
+    return Finding("row order", "ok", "shuffled")

@@ -1,0 +1,46 @@
+"""The command line: plan, design, release, estimate, audit, demo."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from discreet._version import __version__
+from discreet.cli.audit import audit_command
+from discreet.cli.demo import demo_command
+from discreet.cli.design import design_command
+from discreet.cli.estimate import estimate_app
+from discreet.cli.plan import plan_command
+from discreet.cli.release import release_command
+
+# Pretty tracebacks show local variables, and these can hold private values.
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Private answers, honest statistics: randomise a table, publish it, and estimate with correct error bars.",
+    epilog="Start with: discreet demo. Exit codes: 0 done, 1 the machine failed, 2 bad input, 3 an audit failed, "
+    "130 interrupted.",
+)
+app.command("plan")(plan_command)
+app.command("design")(design_command)
+app.command("release")(release_command)
+app.add_typer(estimate_app, name="estimate")
+app.command("audit")(audit_command)
+app.command("demo")(demo_command)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"discreet {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Private answers, honest statistics."""

@@ -1,0 +1,99 @@
+"""discreet estimate: learn from a release, with correct error bars."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.terminal import command, emit
+
+estimate_app = typer.Typer(no_args_is_help=True, help="Learn from a release: estimates with correct error bars.")
+
+File = Annotated[Path, typer.Argument(help="A released CSV or Parquet file.")]
+Level = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@estimate_app.command("frequencies")
+@command
+def frequencies_command(
+    path: File,
+    column: Annotated[str, typer.Argument(help="A randomised column.")],
+    by: Annotated[str | None, typer.Option(help="A public column: one estimate per group.")] = None,
+    level: Level = 0.95,
+    interval: Annotated[
+        str | None,
+        typer.Option(help="wald, wilson, clopper-pearson, chebyshev or simultaneous; the best by default."),
+    ] = None,
+    method: Annotated[str, typer.Option(help="unbiased, or mle: maximum likelihood on the simplex.")] = "unbiased",
+    target: Annotated[
+        str, typer.Option(help="population: sampling and randomisation error; table: randomisation only.")
+    ] = "population",
+    plot: Annotated[Path | None, typer.Option(help="Also draw the estimates into this PNG, SVG or PDF file.")] = None,
+    as_json: Json = False,
+) -> None:
+    """How frequent each value of a randomised column is.
+
+    The mechanism is read from the manifest and corrected for; survey weights, strata and clusters named in the
+    manifest are used.
+    """
+    from discreet.estimate import frequencies
+    from discreet.manifest import Release
+
+    result = frequencies(Release.open(path), column, by=by, method=method, target=target)
+    if plot is not None:
+        from discreet.plots import plot_frequencies
+
+        plot_frequencies(result, plot, title=column, level=level, method=interval)
+    emit(result.summary(level=level, method=interval), result.to_dict(level=level, method=interval), as_json)
+
+
+@estimate_app.command("crosstab")
+@command
+def crosstab_command(
+    path: File,
+    rows: Annotated[str, typer.Argument(help="A randomised or public column.")],
+    columns: Annotated[str, typer.Argument(help="Another one.")],
+    level: Level = 0.95,
+    as_json: Json = False,
+) -> None:
+    """A corrected cross-table of two columns, with a test of independence that is valid after randomisation."""
+    from discreet.estimate import crosstab
+    from discreet.manifest import Release
+
+    result = crosstab(Release.open(path), rows, columns)
+    test = result.chi_square()
+    data = result.to_dict(level=level) | {"chi_square": test.to_dict()}
+    emit(f"{result.summary(level=level)}\n\n{test.summary()}", data, as_json)
+
+
+@estimate_app.command("glm")
+@command
+def glm_command(
+    path: File,
+    formula: Annotated[str, typer.Argument(help='For example "cheated ~ age + C(sex)".')],
+    link: Annotated[str, typer.Option(help="logit, probit, cauchit or cloglog.")] = "logit",
+    missing: Annotated[str, typer.Option(help="error, or drop: leave out incomplete rows and count them.")] = "error",
+    level: Level = 0.95,
+    compare: Annotated[bool, typer.Option("--compare", help="Show the naive fit beside the corrected one.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="With --compare: draw a forest plot into this file.")] = None,
+    as_json: Json = False,
+) -> None:
+    """A regression on a randomised outcome or predictor, corrected with the mechanism in the manifest.
+
+    Other columns of the formula must be public. Rows asked under different designs are corrected each by its own.
+    """
+    from discreet.errors import EstimationError
+    from discreet.estimate import glm
+    from discreet.manifest import Release
+
+    if plot is not None and not compare:
+        raise EstimationError("--plot draws a comparison: add --compare")
+    result = glm(formula, Release.open(path), missing, link=link, compare=compare)
+    if plot is not None:
+        from discreet.plots import plot_coefficients
+
+        plot_coefficients(result, plot, title=formula)
+    emit(result.summary() if compare else result.summary(level=level), result.to_dict(), as_json)

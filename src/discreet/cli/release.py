@@ -1,0 +1,51 @@
+"""discreet release: a table in, a private table out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.terminal import command, emit, progress_bar
+from discreet.errors import ReleaseError
+
+
+@command
+def release_command(
+    source: Annotated[Path, typer.Argument(help="The true data: a CSV or Parquet file.")],
+    plan: Annotated[Path, typer.Argument(help="The plan, a TOML file.")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to write: .parquet or .csv.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Validate everything and write nothing.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing output.")] = False,
+    ledger: Annotated[Path | None, typer.Option(help="Keep the record of releases in this file.")] = None,
+    no_ledger: Annotated[bool, typer.Option("--no-ledger", help="Keep no record of this release.")] = False,
+    show_values: Annotated[  # noqa: ARG001  # read by the guard that prints errors
+        bool, typer.Option("--show-values", help="Show an offending private value on this terminal.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Randomise a table according to a plan and write what may be published.
+
+    Columns that the plan does not list are dropped, rows are shuffled unless the plan says otherwise, and the
+    output appears under its name only when it is complete. Releasing the same truth again spends privacy
+    again: a local ledger remembers, and warns.
+    """
+    from discreet.publish import Plan, count_rows
+    from discreet.publish import check as check_only
+    from discreet.publish import release as release_table
+
+    read = Plan.read(plan)
+    if check:
+        with progress_bar("checking", count_rows(source)) as advance:
+            rows = check_only(source, read, output=output, overwrite=overwrite, progress=advance)
+        text = f"All {rows:,} rows are valid. {read.guarantee.summary()}. Nothing was written."
+        emit(text, {"rows": rows, "guarantee": read.guarantee.to_dict(), "written": False}, as_json)
+        return
+    if output is None:
+        raise ReleaseError("say where to write with -o out.parquet, or use --check")
+    record: str | Path | None = None if no_ledger else (ledger or "default")
+    with progress_bar("releasing", count_rows(source)) as advance:
+        done = release_table(source, read, output, overwrite=overwrite, progress=advance, ledger=record)
+    text = f'Wrote "{output}": {done.rows:,} rows.\n\n{done.guarantee.explain(people=done.rows)}'
+    emit(text, {"output": str(output), "rows": done.rows, "manifest": done.manifest.to_dict()}, as_json)

@@ -1,0 +1,94 @@
+"""How commands speak: results on standard output, one clear sentence and an exit code for failures."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, ParamSpec
+
+import typer
+
+from discreet.errors import DiscreetError, DomainError, InputError
+
+P = ParamSpec("P")
+
+BAD_INPUT, ENVIRONMENT, AUDIT_FAILED, INTERRUPTED = 2, 1, 3, 130
+
+
+def command(function: Callable[P, None]) -> Callable[P, None]:
+    """Turn errors of a command into a sentence on standard error and the right exit code."""
+
+    @wraps(function)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("default")
+                warnings.showwarning = _show_warning
+                function(*args, **kwargs)
+        except InputError as error:
+            shown = kwargs.get("show_values") and isinstance(error, DomainError)
+            fail(f"{error} (the value is {error.value!r})" if shown else str(error), BAD_INPUT)  # type: ignore[attr-defined]  # a DomainError
+        except (typer.Exit, typer.Abort):
+            raise
+        except KeyboardInterrupt:
+            fail("interrupted; nothing was written", INTERRUPTED)
+        except (DiscreetError, OSError) as error:
+            fail(_sentence(error), ENVIRONMENT)
+        except Exception as error:
+            if os.environ.get("DISCREET_DEBUG"):
+                raise
+            # The text of an unforeseen error may quote a private value.
+            fail(
+                f"unforeseen {type(error).__name__}; its text is not shown because it could quote private data "
+                "(DISCREET_DEBUG=1 shows it)",
+                ENVIRONMENT,
+            )
+
+    return guarded
+
+
+def _sentence(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return str(error)
+
+
+def fail(sentence: str, code: int) -> None:
+    """Say what is wrong and leave."""
+    typer.echo(f"error: {sentence}", err=True)
+    raise typer.Exit(code)
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    typer.echo(f"warning: {message}", err=True)
+
+
+def emit(text: str, data: Any, as_json: bool) -> None:
+    """Print a result for people, or as JSON."""
+    typer.echo(json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False, default=_plain) if as_json else text)
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(type(value).__name__)
+
+
+@contextmanager
+def progress_bar(description: str, total: int | None) -> Iterator[Callable[[int], None] | None]:
+    """A progress bar on standard error when somebody is watching; yields the callback or None."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(description), BarColumn(), TaskProgressColumn(), TextColumn("{task.completed:,} rows"))
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(description, total=total)
+        yield lambda done: bar.update(task, completed=done)

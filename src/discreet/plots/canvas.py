@@ -1,0 +1,34 @@
+"""One look for every picture, drawn without a display."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from discreet.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Colours that stay apart in print and for colour-blind readers (Okabe and Ito).
+BLUE, ORANGE, GREY, BLACK = "#0072B2", "#D55E00", "#999999", "#000000"
+_FORMATS = {".png", ".svg", ".pdf"}
+
+
+@contextmanager
+def canvas(path: str | Path, width: float = 7.0, height: float = 4.0) -> Iterator[Axes]:
+    """Axes to draw on; the picture is written to ``path`` when the block ends."""
+    target = Path(path)
+    if target.suffix.lower() not in _FORMATS:
+        raise InputError(f'a picture needs the ending .png, .svg or .pdf, not "{target.suffix}"')
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    yield axes
+    figure.savefig(target, dpi=150)

@@ -1,0 +1,83 @@
+"""The walls of the house: imports point one way, importing is light, the public names are pinned."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import discreet
+
+ROOT = Path(discreet.__file__).parent
+LAYERS = ["domains", "privacy", "randomness", "mechanisms", "manifest", "estimate", "design", "publish"]
+EDGES = ["audit", "plots", "cli"]
+BASE = {"errors", "_version"}
+HEAVY = ["scipy.optimize", "scipy.stats", "pandas", "formulaic", "matplotlib", "typer"]
+
+
+def imports(path: Path) -> set[str]:
+    """Layers that a file imports, type-checking imports excepted."""
+    found = set()
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+    for node in ast.walk(tree):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module] if node.module != "discreet" else [f"discreet.{a.name}" for a in node.names]
+        elif isinstance(node, ast.Import):
+            names = [a.name for a in node.names]
+        found |= {name.split(".")[1] for name in names if name.startswith("discreet.")}
+    return found
+
+
+@pytest.mark.parametrize("layer", LAYERS + EDGES)
+def test_imports_point_up_the_list_of_layers(layer):
+    """A layer uses itself and the layers before it, never a later one."""
+    allowed = set(LAYERS[: LAYERS.index(layer) + 1]) if layer in LAYERS else set(LAYERS + EDGES)
+    files = list((ROOT / layer).rglob("*.py"))
+    assert files
+    for path in files:
+        beyond = imports(path) - allowed - BASE - {layer}
+        assert not beyond, f"{path.relative_to(ROOT)} imports {sorted(beyond)}"
+
+
+def test_importing_discreet_loads_no_heavy_package():
+    """Users of one function do not wait for plotting, data frames or optimisers."""
+    code = f"import sys, discreet; print([m for m in {HEAVY!r} if m in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
+
+
+def test_public_names():
+    """The top level holds what the documentation promises, and nothing by accident."""
+    modules = {"privacy", "mechanisms", "design", "estimate"}
+    names = {"Binary", "Categorical", "Ordinal", "Grid", "Guarantee", "Randomness", "Plan", "Release", "release"}
+    assert set(discreet.__all__) == modules | names | set(discreet.errors.__all__) | {"__version__"}
+    for name in discreet.__all__:
+        assert getattr(discreet, name) is not None
+
+
+def test_every_public_name_is_documented():
+    """Whoever asks for help gets an answer."""
+    for module in (discreet, discreet.mechanisms, discreet.privacy, discreet.design, discreet.estimate):
+        assert module.__doc__
+        for name in module.__all__:
+            if not name.startswith("__"):
+                assert getattr(module, name).__doc__, name
+
+
+def test_errors_form_one_family():
+    """One except clause catches everything that discreet raises on purpose."""
+    for name in discreet.errors.__all__:
+        assert issubclass(getattr(discreet, name), discreet.DiscreetError)
+
+
+def test_no_file_outgrows_a_reader():
+    """Past six hundred lines a file is split by concept."""
+    for path in ROOT.rglob("*.py"):
+        assert len(path.read_text().splitlines()) <= 600, path
