@@ -1,0 +1,1 @@
+"""Each paper's tables and figures, reproduced and compared: ``python -m experiments.<paper>``."""
