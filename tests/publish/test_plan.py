@@ -203,7 +203,6 @@ def test_the_epsilon_of_a_channel_is_a_claim_that_is_checked():
         ({"mechanism": "expected-error"}, "not available in this version"),
         ({"mechanism": "joint"}, "not available in this version"),
         ({"mechanism": "zero-inflated-laplace"}, "not available in this version"),
-        ({"label": {"link": "logit"}}, r"private\[0\]\.label is not available in this version"),
         ({"domain": {"metric": {"file": "x"}}}, r"private\[0\]\.domain\.metric is not available in this version"),
         ({"domain": {"box": {"low": 0, "high": 1}}}, r"private\[0\]\.domain\.box is not available in this version"),
         ({"domains": []}, r"private\[0\]\.domains is not available"),

@@ -39,6 +39,7 @@ PRIVATE = (
     "collected",
     "by",
     "designs",
+    "label",
     *DESIGN,
 )
 MECHANISMS = ("randomized-response", "channel")
@@ -60,7 +61,6 @@ LATER_PRIVATE = (
     "unit",
     "grid",
     "clip",
-    "label",
     "missing_loss",
 )
 

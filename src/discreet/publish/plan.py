@@ -19,6 +19,7 @@ from discreet.privacy import Guarantee
 from discreet.publish.blocks import read_block
 from discreet.publish.files import PlanFiles
 from discreet.publish.grammar import BUDGET, FORMAT, LATER_PRIVATE, OUTPUT, PRIVATE, PUBLIC, SURVEY, TOP, Section
+from discreet.publish.labels import LabelSpec, read_label
 
 if TYPE_CHECKING:
     from discreet.manifest import Release
@@ -90,6 +91,9 @@ class Plan:
     folder: Path = field(repr=False)
     #: Files that the plan was completed from; none of them may be the table that is released.
     files: tuple[Path, ...] = field(default=(), repr=False)
+    #: Blocks, by position, whose mechanism is designed for a regression once the public columns can be read. Until
+    #: then the block holds a design of the same level that assumes nothing.
+    labels: tuple[tuple[int, LabelSpec], ...] = field(default=(), repr=False)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
@@ -128,7 +132,8 @@ class Plan:
         files = PlanFiles(folder)
         survey = _survey(top)
         public = _public(top, survey)
-        blocks = tuple(read_block(section, files) for section in top.sections("private", PRIVATE, LATER_PRIVATE))
+        sections = list(top.sections("private", PRIVATE, LATER_PRIVATE))
+        blocks = tuple(read_block(section, files) for section in sections)
         if not blocks:
             raise PlanError("private is missing: a plan needs at least one [[private]] block")
         budget = _budget(top)
@@ -144,6 +149,11 @@ class Plan:
             text=text,
             folder=folder,
             files=tuple(files.opened),
+            labels=tuple(
+                (i, spec)
+                for i, (section, block) in enumerate(zip(sections, blocks, strict=True))
+                if (spec := read_label(section, block.domain)) is not None
+            ),
         )
 
     @cached_property
@@ -196,6 +206,11 @@ class Plan:
         ]
         if self.budget.epsilon is not None:
             lines.append(f"Budget: ε = {self.budget.epsilon:g}, δ = {self.budget.delta:g}")
+        lines.extend(
+            f"The design of {', '.join(self.blocks[i].columns)} is made for the regression on {spec.formula} when the "
+            "public columns are read."
+            for i, spec in self.labels
+        )
         if self.budget.rows_per_person is None:
             lines.append("Rows per person are not declared, so the promise is about a row, not about a person.")
         return "\n".join(lines)

@@ -16,6 +16,7 @@ from discreet.manifest import Column, Manifest, Release
 from discreet.manifest.document import ColumnType
 from discreet.manifest.tables import CSV, rows_per_batch
 from discreet.publish.batching import rebatched
+from discreet.publish.labels import with_labels_designed
 from discreet.publish.layout import Layout
 from discreet.publish.ledger import Entry, Fingerprint, Ledger
 from discreet.publish.persons import PersonCounter
@@ -136,6 +137,8 @@ class Work:
     def open(cls, source: Any, plan: Any, output: str | os.PathLike[str] | None, *, overwrite: bool) -> Work:
         """Everything that can be refused before a row is read."""
         chosen = as_plan(plan)
+        chosen.check_budget()
+        chosen = with_labels_designed(chosen, source)
         chosen.check_budget()
         table = open_source(source)
         target = None if output is None else check_output(output, table.path, overwrite=overwrite)

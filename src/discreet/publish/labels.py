@@ -1,0 +1,149 @@
+"""A label designed for the regression that it is meant for; only public columns of the table are read for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.domains import Domain, WithBlank
+from discreet.errors import InputError, PlanError, ReleaseError
+from discreet.manifest.block import Block
+from discreet.mechanisms import FiniteMechanism
+from discreet.publish.grammar import Section, at
+from discreet.publish.sources import open_source
+
+if TYPE_CHECKING:
+    from discreet.publish.plan import Plan
+
+LABEL = ("link", "criterion", "formula", "coefficients")
+
+
+@dataclass(frozen=True)
+class LabelSpec:
+    """What a label is designed for.
+
+    Attributes
+    ----------
+    formula : str
+        The predictors, ``"age + C(sex)"``, all of them public columns.
+    coefficients : list or mapping or None
+        Assumed: one set, several, or ``{low = [...], high = [...]}``; for k classes one row per class after the first.
+    """
+
+    path: str
+    epsilon: float
+    delta: float
+    formula: str
+    coefficients: Any
+    link: str = "logit"
+    criterion: str = "A"
+
+    def design(self, source: Any, classes: int) -> FiniteMechanism:
+        """Read the public columns of a table and design for them."""
+        from discreet.design import label
+        from discreet.estimate.regression.formula import Matrices, read_formula
+
+        with at(f"{self.path}.formula"):
+            sides = read_formula(f"label ~ {self.formula}")
+            table = _public_table(open_source(source), sides.variables)
+            X = Matrices(sides.predictors, sides.variables, table.to_batches()).matrix(table)
+        complete = X[np.all(np.isfinite(X), axis=1)]
+        with at(self.path):
+            design = label(
+                self.epsilon, self.delta, complete, self._assumed(), self.link, self.criterion, classes
+            )  # fmt: skip
+        return cast("FiniteMechanism", design.mechanism)
+
+    def _assumed(self) -> Any:
+        if isinstance(self.coefficients, Mapping):
+            if set(self.coefficients) != {"low", "high"}:
+                raise PlanError(f'{self.path}.coefficients must be a list, or a table with "low" and "high"')
+            return tuple(self.coefficients["low"]), tuple(self.coefficients["high"])
+        return self.coefficients
+
+
+def read_label(section: Section, domain: Domain) -> LabelSpec | None:
+    """The ``label`` table of a private block."""
+    if "label" not in section:
+        return None
+    path = section.at("label")
+    if section.flag("collected"):
+        raise PlanError(f"{path} designs a randomisation, but these answers were randomised by the respondents")
+    if isinstance(domain, WithBlank):
+        raise PlanError(f'{path} needs a label without blanks; missing = "category" makes the blank a value')
+    label = Section(section.get("label"), path, LABEL)
+    epsilon, delta = section.epsilon(), section.delta()
+    if epsilon is None:
+        raise PlanError(f"{section.at('epsilon')} is missing")
+    formula = label.text("formula")
+    if formula is None:
+        raise PlanError(f"{label.at('formula')} is missing; it names the public predictors")
+    return LabelSpec(
+        path,
+        epsilon,
+        delta or 0.0,
+        formula,
+        label.get("coefficients"),
+        label.choice("link", ("logit", "probit", "cauchit", "cloglog")) or "logit",
+        label.choice("criterion", ("A", "D", "T")) or "A",
+    )
+
+
+def with_labels_designed(plan: Plan, source: Any) -> Plan:
+    """The plan with every label block designed for the public columns of this table."""
+    if not plan.labels:
+        return plan
+    if isinstance(source, pa.RecordBatchReader):
+        raise ReleaseError("a label design reads the public columns first: give a file or a table, not a stream")
+    blocks = list(plan.blocks)
+    for index, spec in plan.labels:
+        _check_public(spec, plan)
+        block = blocks[index]
+        mechanism = spec.design(source, block.domain.size)
+        with at(spec.path):
+            reports = _report_labels(block, mechanism)
+            blocks[index] = Block.of(block.columns, block.domain, mechanism, reports=reports, missing=block.missing)
+    return replace(plan, blocks=tuple(blocks), labels=())
+
+
+def _check_public(spec: LabelSpec, plan: Plan) -> None:
+    from discreet.estimate.regression.formula import read_formula
+
+    with at(f"{spec.path}.formula"):
+        used = read_formula(f"label ~ {spec.formula}").variables
+    for name in used:
+        if name not in plan.public:
+            raise PlanError(f'{spec.path}.formula names "{name}", which is not a public column of the plan')
+
+
+def _report_labels(block: Block, mechanism: FiniteMechanism) -> Domain | None:
+    """A channel with reports of its own names them r0, r1, …"""
+    from discreet.domains import Categorical
+
+    count = mechanism.shape[1]
+    return None if count == block.domain.size else Categorical([f"r{y}" for y in range(count)])
+
+
+def _public_table(source: Any, variables: tuple[str, ...]) -> pa.Table:
+    """The public columns of the predictors; text that is all numbers is read as numbers, as in a CSV file."""
+    missing = [name for name in variables if name not in source.schema.names]
+    if missing:
+        raise InputError(f'the table has no column "{missing[0]}"')
+    names = list(variables) or source.schema.names[:1]
+    table = pa.Table.from_batches(list(source.batches(names)), pa.schema([source.schema.field(n) for n in names]))
+    if table.num_rows == 0:
+        raise ReleaseError("the table has no rows")
+    return pa.table({name: _numbers(table[name]) if source.text else table[name] for name in names})
+
+
+def _numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    import pyarrow.compute as pc
+
+    try:
+        return pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column).cast(pa.float64())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return column
