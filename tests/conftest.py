@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import tempfile
 
 # No test may write into the ledger of whoever runs it, or read it.
-os.environ["XDG_STATE_HOME"] = "/nonexistent/discreet-tests"
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="discreet-tests-")
 
 from hypothesis import HealthCheck, settings
 

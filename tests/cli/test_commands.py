@@ -39,7 +39,7 @@ epsilon = 2.0
 
 def discreet(*arguments, folder=None, env=None, timeout=120):
     """Run the installed command."""
-    environment = os.environ | {"XDG_STATE_HOME": str(folder or "/nonexistent")} | (env or {})
+    environment = os.environ | (env or {})
     return subprocess.run(
         [sys.executable, "-m", "discreet", *map(str, arguments)],
         check=False,

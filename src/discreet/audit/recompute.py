@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.manifest import Block, Release
-from discreet.mechanisms import Mechanism
+from discreet.manifest import Block, Release, block_guarantee, composed_guarantee
 from discreet.privacy import Guarantee
 
 
@@ -64,23 +63,19 @@ def audit(release: Release) -> Audit:
 
 
 def realised(block: Block) -> Guarantee:
-    """What one column of a block really gives: the worst of its designs."""
-    mechanisms: list[Mechanism] = list(block.designs.values()) if block.by else [block.mechanism]  # type: ignore[list-item]  # a block without `by` has a mechanism
-    guarantees = [mechanism.guarantee for mechanism in mechanisms]
-    return Guarantee(
-        max(g.epsilon for g in guarantees),
-        max(g.delta for g in guarantees),
-        exposure=max(g.exposure for g in guarantees),
+    """What a block really gives, from the integers of its mechanisms."""
+    return block_guarantee(
+        block.columns,
+        block.mechanism,
+        by=block.by,
+        designs=block.designs,
+        missing=block.missing,
+        collected=block.collected,
     )
 
 
 def _block(index: int, block: Block) -> Finding:
-    subject = f"block {index} ({', '.join(block.columns)})"
-    each = realised(block)
-    real = each
-    for _ in block.columns[1:]:
-        real = real.compose(each)
-    return _compare(subject, block.guarantee, real)
+    return _compare(f"block {index} ({', '.join(block.columns)})", block.guarantee, realised(block))
 
 
 def _compare(subject: str, stated: Guarantee, real: Guarantee) -> Finding:
@@ -100,9 +95,7 @@ def _compare(subject: str, stated: Guarantee, real: Guarantee) -> Finding:
 
 def _composed(release: Release) -> Finding:
     manifest = release.manifest
-    total = Guarantee.composed(block.guarantee for block in manifest.blocks)
-    if manifest.rows_per_person is not None:
-        total = total.for_person(manifest.rows_per_person)
+    total = composed_guarantee(manifest.blocks, manifest.rows_per_person)
     return _compare("all blocks together", manifest.guarantee, total)
 
 

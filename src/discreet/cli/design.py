@@ -28,6 +28,7 @@ def design_command(
     from discreet.publish import Plan
 
     read = Plan.read(plan)
+    read.check_budget()
     blocks = [_block(block, rows, level) for block in read.blocks]
     data = {"guarantee": read.guarantee.to_dict(), "rows": rows, "level": level, "blocks": blocks}
     emit(_text(read, blocks, rows, level), data, as_json)

@@ -1,0 +1,97 @@
+"""The audit recomputes every stated figure from the integers, and notices when one is too small."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from discreet import Guarantee, Plan, Randomness, Release, release
+from discreet.audit import audit
+
+PLAN = """
+[budget]
+epsilon = 9.0
+delta = 0.5
+rows_per_person = 2
+[[private]]
+columns = ["a", "b"]
+domain = { binary = ["no", "yes"] }
+mechanism = "randomized-response"
+epsilon = 1.0
+[[private]]
+columns = ["c"]
+domain = { categorical = ["x", "y", "z"] }
+mechanism = "randomized-response"
+epsilon = 2.0
+"""
+TABLE = pa.table({"a": ["no", "yes"] * 50, "b": ["no"] * 100, "c": ["x", "y"] * 50})
+
+
+def verdicts(done):
+    """Verdict by subject."""
+    return {finding.subject: finding.verdict for finding in audit(done).findings}
+
+
+def test_an_honest_release_passes():
+    """Everything is as stated."""
+    report = audit(release(TABLE, Plan.parse(PLAN)))
+    assert report.passed
+    assert set(verdicts(release(TABLE, Plan.parse(PLAN))).values()) == {"ok"}
+    json.dumps(report.to_dict())
+
+
+def altered(done, **changes):
+    """The same release with a manifest that says something else."""
+    return Release.from_table(replace(done.manifest, **changes), done.to_arrow())
+
+
+@pytest.mark.parametrize("factor", [0.5, 1 - 1e-8])
+def test_a_stated_epsilon_that_is_too_small_fails(factor):
+    """By half, or in the eighth digit; in a block, or in the sum."""
+    done = release(TABLE, Plan.parse(PLAN))
+    first = done.manifest.blocks[0]
+    weaker = replace(first, guarantee=replace(first.guarantee, epsilon=first.guarantee.epsilon * factor))
+    assert verdicts(altered(done, blocks=(weaker, done.manifest.blocks[1])))["block 0 (a, b)"] == "failure"
+    total = done.manifest.guarantee
+    lower = altered(done, guarantee=replace(total, epsilon=total.epsilon * factor))
+    assert verdicts(lower)["all blocks together"] == "failure"
+    assert not audit(lower).passed
+
+
+def test_a_hidden_delta_or_exposure_fails():
+    """A design with exposure cannot be stated without it."""
+    level = 'mechanism = "randomized-response"\nepsilon = 1.0'
+    plan = Plan.parse(PLAN.replace(level, f"{level}\ndelta = 0.1\nprevalence = 0.01"))
+    done = release(TABLE, plan)
+    assert verdicts(done)["block 0 (a, b)"] == "warning"
+    first = done.manifest.blocks[0]
+    for name in ("delta", "exposure"):
+        hidden = replace(first, guarantee=replace(first.guarantee, **{name: 0.0}))
+        assert verdicts(altered(done, blocks=(hidden, done.manifest.blocks[1])))["block 0 (a, b)"] == "failure"
+
+
+def test_a_seeded_release_fails():
+    """A simulation is not a release."""
+    report = audit(release(TABLE, Plan.parse(PLAN), randomness=Randomness.seeded(1)))
+    assert not report.passed
+    assert "seed" in report.summary()
+
+
+def test_kept_order_and_direct_questions_are_warned_about():
+    """What the steward declared is repeated as a warning."""
+    kept = release(TABLE, Plan.parse(PLAN + '[output]\norder = "keep"\n'))
+    assert verdicts(kept)["row order"] == "warning"
+    direct = Plan.parse("""
+        [[private]]
+        columns = ["a"]
+        domain = { binary = ["no", "yes"] }
+        collected = true
+        direct = true
+    """)
+    asked = Release.from_reports(TABLE.select(["a"]), direct)
+    assert verdicts(asked)["block 0 (a)"] == "warning"
+    assert "no finite ε" in audit(asked).summary()
+    assert asked.guarantee == Guarantee(float("inf"), unit="record", exposure=1.0, caveats=asked.guarantee.caveats)
