@@ -85,8 +85,8 @@ def fit_binary(source: Source, link: Link, names: tuple[str, ...]) -> BinaryRegr
     facts = scan(source, names)
     model = BinaryModel(link)
     unit = facts.total / facts.n
-    objective = Objective(model, source, facts.metric, passes=1, unit=unit)
-    sample = Objective(model, ArrayRows(facts.sample), facts.metric, unit=unit)
+    objective = Objective(model, source, facts.metric, facts.n, passes=1, unit=unit)
+    sample = Objective(model, ArrayRows(facts.sample), facts.metric, facts.sample.size, unit=unit)
     starts = _starts(facts, model)
     if facts.sample.size == facts.n:
         found = search(objective, starts, facts.scale)
@@ -159,7 +159,8 @@ def positive_definite(matrix: Floats) -> bool:
 def _starts(facts: Scan, model: BinaryModel) -> list[Floats]:
     """Zero, whose first step is the linear estimate from unbiased labels; the naive fit, as it is and corrected."""
     zero = np.zeros(facts.scale.size)
-    literal = Objective(model, ArrayRows(facts.sample.taken_literally()), facts.metric, unit=facts.total / facts.n)
+    sample = ArrayRows(facts.sample.taken_literally())
+    literal = Objective(model, sample, facts.metric, facts.sample.size, unit=facts.total / facts.n)
     naive = maximise(Anchored(literal, 0.1), zero, scale=facts.scale, iterations=8).theta
     rows = facts.sample
     lift = float(np.mean(np.asarray(rows.p00) + np.asarray(rows.p11) - 1.0))
@@ -177,11 +178,12 @@ def fit_general(
     metric: Floats,
     scale: Floats,
     names: Sequence[str],
+    rows: int,
     weights: Floats | None,
     start: Floats | None = None,
 ) -> tuple[Objective, Found, Finished]:
     """Fit any model held in memory: a given start (or zero) and random ones around it, on all rows."""
-    objective = Objective(model, source, metric, unit=1.0 if weights is None else float(np.mean(weights)))
+    objective = Objective(model, source, metric, rows, unit=1.0 if weights is None else float(np.mean(weights)))
     centre = np.zeros(scale.size) if start is None else start
     found = search(objective, [centre, *(centre + move for move in random_starts(metric))], scale)
     return objective, found, finish(objective, found, names, scale)

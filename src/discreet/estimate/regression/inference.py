@@ -37,13 +37,14 @@ def covariance(kind: str, moments: Moments, n: int, direction: Floats | None, sc
         raise EstimationError("a cluster covariance needs clusters= when the regression is fitted")
     if kind == "cluster" and moments.cluster_count < 2:
         raise EstimationError("a cluster covariance needs at least two clusters")
-    bread = _inverse(moments.expected if kind == "model" else moments.observed)
-    if kind == "robust":
-        bread = bread @ moments.scores @ bread * (n / (n - 1) if n > 1 else math.nan)
-    elif kind == "cluster":
-        assert moments.cluster_scores is not None
-        count = moments.cluster_count
-        bread = bread @ moments.cluster_scores @ bread * (count / (count - 1))
+    bread = _inverse(moments.expected if kind == "model" else moments.observed, direction, scale)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if kind == "robust":
+            bread = bread @ moments.scores @ bread * (n / (n - 1) if n > 1 else math.nan)
+        elif kind == "cluster":
+            assert moments.cluster_scores is not None
+            count = moments.cluster_count
+            bread = bread @ moments.cluster_scores @ bread * (count / (count - 1))
     matrix = (bread + bread.T) / 2
     if direction is not None:
         for j in affected(direction, scale):
@@ -52,13 +53,31 @@ def covariance(kind: str, moments: Moments, n: int, direction: Floats | None, sc
     return matrix
 
 
-def _inverse(information: Floats) -> Floats:
-    """The inverse, scaled first; nan when it is not positive definite."""
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(information), 1e-300))
-    values, vectors = np.linalg.eigh(information * np.outer(scale, scale))
-    if not (np.isfinite(values).all() and values[0] > 0):
-        return np.full(information.shape, math.nan)
-    return np.asarray(scale[:, None] * ((vectors / values) @ vectors.T) * scale)
+def _inverse(information: Floats, direction: Floats | None, scale: Floats) -> Floats:
+    """The inverse; nan when the information is not positive definite.
+
+    A direction that runs to infinity carries no information in the limit and is taken out first: what is left
+    is right for the coefficients that it does not touch.
+    """
+    size = information.shape[0]
+    if direction is None:
+        keep = np.diag(1.0 / np.sqrt(np.maximum(np.diag(information), 1e-300)))
+    else:
+        unit = 1.0 / np.maximum(scale, 1e-300)
+        away = np.linalg.svd((direction / unit)[None, :])[2][1:].T  # orthogonal to the direction
+        keep = unit[:, None] * away
+        lengths = np.sqrt(np.einsum("ij,ik,kj->j", keep, information, keep).clip(0.0))
+        keep = keep / np.where(lengths > 0, lengths, 1.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        inner = keep.T @ information @ keep
+    if not np.isfinite(inner).all():
+        return np.full((size, size), math.nan)
+    values, vectors = np.linalg.eigh(inner)
+    if not (values > 0).all():
+        return np.full((size, size), math.nan)
+    with np.errstate(over="ignore", invalid="ignore"):  # several directions may have vanished
+        root = keep @ (vectors / np.sqrt(values))
+        return np.asarray(root @ root.T)
 
 
 @dataclass(frozen=True)

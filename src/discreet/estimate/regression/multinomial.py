@@ -205,7 +205,7 @@ def multinomial_regression(
     metric = np.kron(np.eye(count - 1), design.T @ design / n)
     scale = np.tile(np.abs(design).max(axis=0), count - 1)
     objective, found, done = fit_general(
-        MultinomialModel(channels), ClassArrays(rows), metric, scale, full, rows.weights
+        MultinomialModel(channels), ClassArrays(rows), metric, scale, full, n, rows.weights
     )
     return MultinomialRegression(
         done.theta,

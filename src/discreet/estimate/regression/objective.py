@@ -65,6 +65,10 @@ class Surface(Protocol):
     def metric(self) -> Floats:
         """``step' metric step`` is the mean squared change of the linear predictors."""
 
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+
     def value(self, theta: Floats) -> float:
         """Log-likelihood."""
 
@@ -101,6 +105,7 @@ class Objective:
     model: Model
     source: Chunks
     metric: Floats
+    rows: int
     passes: int = 0
     unit: float = 1.0
 
@@ -180,6 +185,7 @@ class Restricted:
         self.free = np.array([j for j in range(size) if j not in fixed], np.int64)
         self._size = size
         self.metric = surface.metric[np.ix_(self.free, self.free)]
+        self.rows = surface.rows
 
     def full(self, theta: Floats) -> Floats:
         """All coefficients, the fixed ones put back."""
@@ -205,6 +211,7 @@ class Anchored:
     def __init__(self, surface: Surface, pull: float) -> None:
         self._surface = surface
         self.metric = surface.metric
+        self.rows = surface.rows
         self._pull = pull * surface.metric
 
     def value(self, theta: Floats) -> float:

@@ -13,6 +13,7 @@ One iteration:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,10 +25,12 @@ from discreet.estimate.regression.objective import Surface, Terms
 Floats = NDArray[np.float64]
 #: Promised gain in log-likelihood at which to stop. One more Newton step then makes θ exact to rounding.
 _GAIN = 1e-9
+#: Promised gain below which nothing can be told from rounding.
+_NOTHING = 1e-15
 #: Expected gain below which observed information is safe to try.
 _CLOSE = 2.0
 #: Largest change of a linear predictor at the end that still counts as standing still.
-_STILL = 1e-3
+_STILL = 1e-2
 #: A long step that promises no more than this is the way to infinity: each further step would gain a third of it.
 _HARDLY, _LONG = 1e-7, 0.3
 
@@ -79,7 +82,7 @@ def maximise(
         First bound on the root mean squared change of the linear predictors.
     """
     theta = np.array(start, float)
-    whiten = _inverse_root(surface.metric)
+    whiten = inverse_root(surface.metric)
     curvature = "expected"
     here = surface.terms(theta, curvature)
     if theta.size == 0:
@@ -95,14 +98,15 @@ def maximise(
             spectrum = _Spectrum(here, whiten)
         full = spectrum.step(0.0)
         damping, promised = spectrum.within(radius)
-        reach = float(np.max(scale * np.abs(full)))
-        if promised <= _GAIN or (promised <= _HARDLY and reach > _LONG):
-            still = damping == 0 and reach <= _STILL
+        reach = _reach(surface, spectrum, scale)
+        still = damping == 0 and reach <= _STILL
+        if (promised <= _GAIN and still) or (promised <= _HARDLY and reach > _LONG) or promised <= _NOTHING:
             if still and curvature == "expected":  # the last step is a Newton step, unless this is no maximum
                 sharper = surface.terms(theta, "observed")
                 better = _Spectrum(sharper, whiten)
                 if better.positive:
                     here, full = sharper, better.step(0.0)
+                    still = _reach(surface, better, scale) <= _STILL
             if still:
                 theta = theta + full
             outcome = "maximum" if still else "flat"
@@ -132,6 +136,14 @@ def maximise(
     return Optimum(theta, here.value, full, here.information, outcome, count)
 
 
+def _reach(surface: Surface, spectrum: _Spectrum, scale: Floats) -> float:
+    """The smaller of two upper bounds on the largest change of a linear predictor.
+
+    The first is poor for collinear columns, whose changes cancel, the second for many rows.
+    """
+    return min(float(np.max(scale * np.abs(spectrum.step(0.0)))), math.sqrt(surface.rows) * spectrum.length(0.0))
+
+
 def _near(theta: Floats, value: float, other: Optimum) -> bool:
     if other.outcome != "maximum":
         return False
@@ -139,7 +151,7 @@ def _near(theta: Floats, value: float, other: Optimum) -> bool:
     return value <= other.value + 1e-6 and float(apart @ other.information @ apart) < 0.05
 
 
-def _inverse_root(metric: Floats) -> Floats:
+def inverse_root(metric: Floats) -> Floats:
     """T with ``T' M T = 1``; directions that M does not see are left out of it by a floor."""
     scale = 1.0 / np.sqrt(np.maximum(np.diag(metric), 1e-300))
     values, vectors = np.linalg.eigh(metric * np.outer(scale, scale))

@@ -223,7 +223,7 @@ def predictor_regression(
         units = spread
         metric[: model.outcome_size - 1, : model.outcome_size - 1] /= units**2
         scale[: model.outcome_size - 1] /= units
-    objective, found, done = fit_general(model, ClassArrays(rows), metric, scale, full, rows.weights, start)
+    objective, found, done = fit_general(model, ClassArrays(rows), metric, scale, full, n, rows.weights, start)
     return PredictorRegression(
         done.theta,
         full,

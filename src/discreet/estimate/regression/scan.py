@@ -203,7 +203,7 @@ def dependent_columns(matrix: Floats, tolerance: float, *, triangular: bool = Fa
     """
     size = matrix.shape[1]
     root = matrix if triangular else _root(matrix)
-    norms = np.linalg.norm(root, axis=0)
+    norms = np.linalg.norm(root, axis=0) if triangular else np.sqrt(np.diag(matrix))
     for column in range(size):
         if norms[column] == 0:
             return column, []

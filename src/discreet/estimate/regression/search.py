@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.estimate.regression.objective import Anchored, Surface
-from discreet.estimate.regression.optimizer import Optimum, maximise
+from discreet.estimate.regression.optimizer import Optimum, inverse_root, maximise
 
 Floats = NDArray[np.float64]
 #: Strength of the pull in a sample: linear predictors of about ±10 cost half a unit of log-likelihood.
 _PULL = 0.01
 #: Random starts besides the reasoned ones; their linear predictors have this root mean square.
 _RANDOM, _SPREAD = 4, 1.5
-#: A standard error, on the scale of the linear predictor, from which on infinity is considered.
+#: A standard error, per unit of root mean squared linear predictor, from which on infinity is considered.
 _VAGUE = 20.0
 
 
@@ -133,24 +133,26 @@ def to_infinity(surface: Surface, optimum: Optimum, scale: Floats) -> Floats | N
     """
     if optimum.theta.size == 0:
         return None
-    root = 1.0 / np.maximum(scale, 1e-300)
-    values, vectors = np.linalg.eigh(optimum.information * np.outer(root, root))
+    whiten = inverse_root(surface.metric)
+    inner = whiten.T @ optimum.information @ whiten
+    values, vectors = np.linalg.eigh((inner + inner.T) / 2)
     vague = values < 1.0 / _VAGUE**2
     if optimum.outcome == "maximum" and not vague.any():
         return None
     candidates = [optimum.step]
     if vague.any():
         # What is left of the step, and of the estimate itself, in the directions that are not pinned down.
-        loose = vectors[:, vague] @ vectors[:, vague].T
-        candidates += [root * (loose @ (part / root)) for part in (optimum.step, optimum.theta)]
-        candidates += list((vectors[:, vague] * root[:, None]).T)
+        basis = whiten @ vectors[:, vague]
+        candidates += [basis @ (basis.T @ surface.metric @ part) for part in (optimum.step, optimum.theta)]
+        candidates += list(basis.T)
     for candidate in candidates:
         size = np.abs(candidate) * scale
         if not np.isfinite(size).all() or size.max() == 0:
             continue
-        direction = np.where(size > 1e-3 * size.max(), candidate, 0.0) / size.max()
-        for sign in (1.0, -1.0):
-            ray = sign * direction
+        # Components at the level of the convergence error are noise, and would grow along the ray.
+        direction = np.where(size > 1e-3 * size.max(), candidate, 0.0)
+        direction = direction / np.sqrt(direction @ surface.metric @ direction)
+        for ray in (direction, -direction):
             if all(_holds(surface, optimum, distance * ray) for distance in (15.0, 60.0, 300.0)):
                 return np.asarray(ray)
     return None
