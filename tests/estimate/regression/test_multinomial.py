@@ -144,3 +144,56 @@ def test_what_cannot_be_learned_or_read_is_refused():
         multinomial_regression(np.column_stack([X, X.sum(axis=1)]), truth, np.eye(3))
     with pytest.raises(EstimationError, match="that no truth can give"):
         multinomial_regression(X, np.full(100, 3), np.column_stack([np.eye(3), np.zeros(3)]))
+
+
+def _simulated(n=6000, seed=4):
+    """A three-class label through generalised response."""
+    from discreet import Randomness
+    from discreet.mechanisms import GeneralizedResponse
+
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([np.ones(n), rng.normal(size=n), rng.random(n) < 0.5]).astype(float)
+    B = np.array([[0.3, 0.8, -0.5], [-0.4, 0.2, 0.6]])
+    eta = np.column_stack([np.zeros(n), X @ B.T])
+    P = np.exp(eta) / np.exp(eta).sum(axis=1, keepdims=True)
+    truth = (rng.random((n, 1)) > np.cumsum(P, axis=1)).sum(axis=1)
+    mechanism = GeneralizedResponse(3, 2.0)
+    return X, truth, mechanism.privatize(truth, Randomness.seeded(seed)), mechanism, B, P
+
+
+def test_marginal_effects_are_derivatives_of_mean_probabilities():
+    """Against finite differences of predictions, and their errors against finite differences in the coefficients."""
+    from discreet.estimate.regression import multinomial_regression
+    from discreet.estimate.regression.multinomial import class_effects, class_probabilities
+
+    X, _, y, mechanism, _, _ = _simulated()
+    fit = multinomial_regression(X, y, mechanism, names=["const", "x", "d"])
+    effects = fit.marginal_effects()
+    h = 1e-5
+    numeric = []
+    for c in range(3):
+        for j in (1, 2):
+            step = np.eye(3)[j] * h
+            up, down = (class_probabilities(X + s * step, fit.matrix)[:, c].mean() for s in (1, -1))
+            numeric.append((up - down) / (2 * h))
+    assert np.allclose(effects.estimate, numeric, atol=1e-8)
+    _, jacobian = class_effects(X, fit.matrix, None, [1, 2])
+    for p in range(fit.coefficients.size):
+        shift = np.eye(fit.coefficients.size)[p].reshape(fit.matrix.shape) * h
+        up, down = (class_effects(X, fit.matrix + s * shift, None, [1, 2])[0] for s in (1, -1))
+        assert np.allclose(jacobian[:, p], (up - down) / (2 * h), atol=1e-7)
+    assert effects.names[0] == "0: x"
+    assert np.abs(effects.estimate.reshape(3, 2).sum(axis=0)).max() < 1e-12
+
+
+def test_naive_multinomial_is_the_fit_of_the_reports():
+    """The naive fit reads reports as truths; the corrected one is nearer to the true coefficients."""
+    from discreet.estimate.regression import multinomial_regression
+
+    X, _, y, mechanism, B, _ = _simulated(40_000, 9)
+    fit = multinomial_regression(X, y, mechanism)
+    naive = fit.naive()
+    direct = multinomial_regression(X, y, np.eye(3))
+    assert np.allclose(naive.coefficients, direct.coefficients, atol=1e-6)
+    assert np.abs(fit.matrix - B).max() < np.abs(naive.matrix - B).max()
+    assert np.all(np.abs(fit.coefficients - B.ravel()) < 5 * fit.std_error)

@@ -274,7 +274,7 @@ class _Work:
     def naive(self, fit: Any) -> Any:
         """The same fit with the reports taken for the truth."""
         if not hasattr(fit, "naive"):
-            raise EstimationError("a comparison with the naive fit is made for yes/no outcomes")
+            raise EstimationError("a comparison with the naive fit is made when the randomised column is the outcome")
         return fit.naive()
 
     def _noted(self, fit: Any) -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
+from discreet.estimate.regression.effects import MarginalEffects
 from discreet.estimate.regression.fit import fit_general
 from discreet.estimate.regression.multinomial_rows import (
     ClassArrays,
@@ -120,6 +121,26 @@ def _kronecker_sum(inner: Floats, X: Floats) -> Floats:
     return total.reshape(blocks * size, blocks * size)
 
 
+def class_effects(X: Floats, matrix: Floats, weights: Floats | None, columns: Sequence[int]) -> tuple[Floats, Floats]:
+    """Average marginal effects, class by class, and their derivatives in the coefficients."""
+    share = np.full(len(X), 1 / len(X)) if weights is None else weights / weights.sum()
+    P = class_probabilities(X, matrix)
+    B = np.vstack([np.zeros(matrix.shape[1]), matrix])
+    pull = _covariance(P)[:, :, 1:]  # dπ_c/dη_l
+    effects, jacobian = [], []
+    for c in range(len(B)):
+        for j in columns:
+            beyond = B[c, j] - P @ B[:, j]
+            effects.append(float(share @ (P[:, c] * beyond)))
+            # The mean Σ_k π_k B_kj moves with η_l by π_l(B_lj − mean).
+            drift = P[:, 1:] * (B[1:, j] - (P @ B[:, j])[:, None])
+            through_eta = pull[:, c, :] * beyond[:, None] - P[:, [c]] * drift
+            row = (through_eta * share[:, None]).T @ X
+            row[:, j] += share @ pull[:, c, :]
+            jacobian.append(row.ravel())
+    return np.array(effects), np.array(jacobian)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class MultinomialRegression(LikelihoodFit):
     """Multinomial logit of a randomised one-of-k answer; made by :func:`multinomial_regression`.
@@ -151,6 +172,36 @@ class MultinomialRegression(LikelihoodFit):
         slopes = _covariance(shares)[:, :, 1:]  # dπ_j/dη_k
         jacobian = (slopes[:, :, :, None] * design[:, None, None, :]).reshape(*shares.shape, -1)
         return np.asarray(np.sqrt(np.einsum("ijp,pq,ijq->ij", jacobian, self.covariance, jacobian)))
+
+    def marginal_effects(self) -> MarginalEffects:
+        """Average marginal effects of every covariate but a constant on the probability of every true class.
+
+        Means over the rows of ``∂π_c/∂x_j = π_c (B_cj − Σ_k π_k B_kj)``, with delta-method standard errors.
+        """
+        source = self.objective.source
+        assert isinstance(source, ClassArrays)
+        rows = source.rows
+        columns = [j for j in range(len(self.columns)) if np.ptp(rows.X[:, j]) > 0]
+        effects, jacobian = class_effects(rows.X, self.matrix, rows.weights, columns)
+        names = tuple(f"{c}: {self.columns[j]}" for c in self.classes for j in columns)
+        return MarginalEffects(names, effects, jacobian @ self.covariance @ jacobian.T)
+
+    def naive(self) -> MultinomialRegression:
+        """The same rows with the reports read as truths: what an analyst who ignores the randomisation gets."""
+        source = self.objective.source
+        assert isinstance(source, ClassArrays)
+        rows = source.rows
+        if int(rows.report.max()) >= len(self.classes):
+            raise EstimationError("there are more kinds of reports than classes: they cannot be read as truths")
+        return multinomial_regression(
+            rows.X,
+            rows.report,
+            np.eye(len(self.classes)),
+            weights=rows.weights,
+            clusters=rows.clusters,
+            names=self.columns,
+            classes=self.classes,
+        )
 
     def _checked(self, X: Any) -> Floats:
         design = checked_matrix(X, "X")
