@@ -95,3 +95,31 @@ def test_kept_order_and_direct_questions_are_warned_about():
     assert verdicts(asked)["block 0 (a)"] == "warning"
     assert "no finite ε" in audit(asked).summary()
     assert asked.guarantee == Guarantee(float("inf"), unit="record", exposure=1.0, caveats=asked.guarantee.caveats)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: {"guarantee": replace(m.guarantee, unit="person"), "rows_per_person": None},
+        lambda m: {"guarantee": replace(m.guarantee, caveats=())},
+        lambda m: {
+            "blocks": (replace(m.blocks[0], guarantee=replace(m.blocks[0].guarantee, caveats=())), *m.blocks[1:])
+        },
+    ],
+)
+def test_a_promise_that_says_more_than_it_holds_fails(change):
+    """A unit that was not declared, or a caveat that was left out."""
+    plan = Plan.parse(
+        PLAN.replace("rows_per_person = 2\n", "").replace("epsilon = 1.0", 'epsilon = 1.0\nmissing = "public"')
+    )
+    done = release(TABLE, plan)
+    assert audit(done).passed
+    assert not audit(altered(done, **change(done.manifest))).passed
+
+
+def test_cells_that_are_no_reports_fail():
+    """The file must hold what the manifest names."""
+    done = release(TABLE, Plan.parse(PLAN))
+    table = done.to_arrow()
+    forged = table.set_column(0, "a", pa.array(["perhaps"] * table.num_rows))
+    assert verdicts(Release.from_table(done.manifest, forged))["reports"] == "failure"

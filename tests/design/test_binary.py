@@ -191,3 +191,9 @@ def test_extreme_levels(epsilon, delta):
     found = design.binary(epsilon, delta, 0.3)
     assert found.guarantee.fits(epsilon, delta)
     assert found.guarantee.delta >= delta * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("prevalence", [0.0, 1.0])
+def test_four_reports_at_a_certain_prevalence(prevalence):
+    """The variance vanishes, as it does for the best corner."""
+    assert design.binary(1.0, 0.1, prevalence, reports=4).objective == 0

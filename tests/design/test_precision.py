@@ -83,3 +83,26 @@ def test_impossible_questions_are_refused(call):
     """One clear sentence."""
     with pytest.raises(EstimationError):
         call(design.binary(1.0).mechanism)
+
+
+def test_a_design_stands_for_its_mechanism():
+    """What design.binary returns can be asked directly."""
+    found = design.binary(1.0)
+    assert design.sample_size(found, 0.02) == design.sample_size(found.mechanism, 0.02)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda m: design.sample_size(m, "a"),
+        lambda m: design.sample_size(m, 1e-300),
+        lambda m: design.margin(m, "a"),
+        lambda m: design.margin(m, 10, level="a"),
+        lambda m: design.sample_size(m, 0.02, prevalence="a"),
+        lambda m: design.sample_size(3, 0.02),
+    ],
+)
+def test_nonsense_gets_a_sentence(call):
+    """Not a Python error."""
+    with pytest.raises(EstimationError):
+        call(design.binary(1.0).mechanism)

@@ -265,3 +265,39 @@ def test_boolean_arrays_are_read_from_their_bits(offset, length):
     codes = Binary(False, True).encode(column)
     assert codes.tolist() == values[offset : offset + length].astype(int).tolist()
     assert Binary(False, True).decode_arrow(codes).equals(pa.array(values[offset : offset + length]))
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6), st.integers(2, 400))
+def test_every_point_of_a_grid_comes_back_as_itself(low, width, points):
+    """The last point is the upper end, whatever the rounding of floats."""
+    grid = Grid(low, low + width, points)
+    if grid.step > 1e-9 * max(1, abs(low)):
+        assert grid.encode(grid.decode(np.arange(points))).tolist() == list(range(points))
+
+
+def test_a_grid_that_floats_cannot_measure_is_refused():
+    """Its step would be infinite."""
+    with pytest.raises(DomainError, match="too far apart"):
+        Grid(-1e308, 1e308, 3)
+
+
+@pytest.mark.parametrize(
+    "column", [np.array([5, 2**63], np.uint64), np.array([5.0, 1e300]), np.array([5.0, np.inf]), [5, "x"]]
+)
+def test_numbers_beyond_the_type_of_the_domain_are_named_by_row(column):
+    """Too large for 64 bits is not in the domain, like any other stranger."""
+    with pytest.raises(DomainError, match="row 1"):
+        Categorical(range(10)).encode(column)
+
+
+def test_zero_has_one_sign():
+    """−0.0 and 0.0 are the same value."""
+    with pytest.raises(DomainError, match="different"):
+        Categorical([0.0, -0.0])
+    assert Categorical([0.0, 1.0]).encode([-0.0]).tolist() == [0]
+
+
+def test_ranges_beyond_64_bits_are_refused():
+    """They could not be written."""
+    with pytest.raises(DomainError, match="64 bits"):
+        Categorical(range(2**70, 2**70 + 5))

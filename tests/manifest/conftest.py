@@ -12,7 +12,7 @@ TABLE = pa.table(
     {
         "sex": ["f", "m", "f", None, "m", "f"],
         "age": [31, 4, 17, 90, 55, None],
-        "w": [1.0, 2.5, 1.0, 0.0, 3.0, 1.0],
+        "w": [1.0, 2.5, 1.0, 0.5, 3.0, 1.0],
         "cheated": ["no", "yes", "no", "no", "yes", "no"],
         "income": ["low", None, "high", "low", "high", "high"],
     }

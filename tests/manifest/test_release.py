@@ -75,7 +75,7 @@ def test_a_release_is_read_by_every_data_frame(released):
 def test_a_release_is_read_by_duckdb(released):
     """A query names it like any table."""
     duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
-    assert duckdb.sql("select count(*), sum(w) from released").fetchall() == [(6, 8.5)]
+    assert duckdb.sql("select count(*), sum(w) from released").fetchall() == [(6, 9.0)]
 
 
 @pytest.mark.parametrize("ask", [lambda r: r.block("x"), lambda r: r.batches(["x"]), lambda r: r.to_arrow(["x"])])

@@ -135,3 +135,38 @@ def test_rounding_goes_the_stated_way(x):
     assert round_up(x) - round_down(x) <= math.ulp(float(x)) * 2
     assert Fraction(log_up(x)) >= log_bounds(x)[0]
     assert log_up(x) == pytest.approx(math.log(x), abs=1e-12)
+
+
+def test_small_floats_are_not_rounded_away():
+    """Entries of 1e-30 and 1e-25 differ by a factor of 10⁵, and ε says so."""
+    certificate = privacy.certify([[1e-30, 1 - 1e-30], [1e-25, 1 - 1e-25]])
+    assert certificate.epsilon == pytest.approx(math.log(1e5), rel=1e-9)
+
+
+def test_delta_at_infinity_is_the_mass_of_impossible_reports():
+    """What no finite ε bounds remains."""
+    assert privacy.certify([["1/2", "1/2"], [0, 1]]).delta(math.inf) == 0.5
+    assert privacy.certify([[3, 1], [1, 3]]).delta(math.inf) == 0
+
+
+def test_huge_epsilon_with_many_rows():
+    """No overflow where the factor does not fit into a float."""
+    rng = np.random.default_rng(1)
+    rows = rng.integers(1, 9, (13, 6))
+    rows[0, 0] = 0
+    assert privacy.certify(equalise(rows.tolist())).delta(800.0) > 0
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: privacy.certify([[1, 1], [1, 1]], epsilon="x"),
+        lambda: privacy.certify([[1, 1], [1, 1]], epsilon=[1]),
+        lambda: privacy.certify(float),
+        lambda: privacy.certify([[1, 1], [1, 1]]).trade_off("a"),
+    ],
+)
+def test_nonsense_gets_a_sentence(call):
+    """Not a Python error."""
+    with pytest.raises(PrivacyError):
+        call()

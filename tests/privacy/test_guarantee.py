@@ -77,7 +77,7 @@ def test_explanation_says_what_matters():
     """Factor, beliefs, δ, exposure in people, and what is not covered."""
     text = Guarantee(1.0, 0.1, unit="person", exposure=0.1, caveats=("whether x is blank",)).explain(people=2000)
     for part in (
-        "2.718",
+        "2.719",
         "10%",
         "50%",
         "90%",
@@ -116,3 +116,42 @@ def test_impossible_guarantees_are_refused(arguments):
     """One clear sentence names the parameter."""
     with pytest.raises(PrivacyError, match=r"epsilon|delta|exposure|unit"):
         Guarantee(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "unit"),
+    [
+        ("person", "person", "person"),
+        ("record", "person", "record"),
+        ("value", "person", "record"),
+        ("value", "label", "record"),
+        ("attribute", "attribute", "attribute"),
+        ("record", "attribute", "attribute"),
+    ],
+)
+def test_a_composition_never_claims_a_larger_unit(a, b, unit):
+    """A promise about a row says nothing about a person, one about a coordinate nothing about the record."""
+    assert Guarantee(1, unit=a).compose(Guarantee(1, unit=b)).unit == unit
+    assert Guarantee(1, unit=b).compose(Guarantee(1, unit=a)).unit == unit
+
+
+@given(st.floats(1e-6, 30))
+def test_the_factor_in_words_is_not_below_the_true_one(epsilon):
+    """It is no more than so many times as likely, as printed."""
+    words = Guarantee(epsilon).explain().split("more than ")[1].split(" times")[0]
+    assert float(words.replace(",", "")) >= math.exp(epsilon) * (1 - 1e-12)
+    assert float(words.replace(",", "")) <= math.exp(epsilon) * 1.002
+
+
+def test_huge_levels_are_explained_without_a_false_number():
+    """Beyond what a number can show, the factor stays a formula."""
+    assert "e^1000 times" in Guarantee(1000.0).explain()
+
+
+@pytest.mark.parametrize(
+    "call", [lambda g: g.compose(3), lambda g: g.for_person("a"), lambda g: g.explain(people="x") if g.delta else 1 / 0]
+)
+def test_nonsense_gets_a_sentence(call):
+    """Not a Python error."""
+    with pytest.raises(PrivacyError):
+        call(Guarantee(1.0, 0.1))

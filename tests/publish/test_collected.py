@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pytest
 
-from discreet import BudgetError, DomainError, PlanError, ReleaseError
+from discreet import BudgetError, DomainError, PlanError, ReleaseError, estimate
 from discreet.domains import Binary, Categorical
 from discreet.manifest import Release
 from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse
@@ -214,3 +214,33 @@ def test_designs_can_be_chosen_by_a_categorical_column():
     plan = Plan.from_dict(plan_of(BY, public=[{"columns": ["mode"]}]))
     frame = pl.from_arrow(ANSWERS).with_columns(pl.all().cast(pl.Categorical))
     assert Release.from_reports(frame, plan).to_arrow().column("mode").to_pylist() == ["direct", "crosswise", "direct"]
+
+
+BY_NUMBER = """
+    [[public]]
+    columns = ["mode"]
+    [[private]]
+    columns = ["x"]
+    domain = { binary = [0, 1] }
+    collected = true
+    by = "mode"
+    designs.1 = { direct = true }
+    designs.2 = { crosswise = "1/4" }
+"""
+
+
+def test_designs_named_by_whole_numbers_can_be_estimated(tmp_path):
+    """From memory and from a CSV file, whose cells are text."""
+    table = pa.table({"mode": [1, 2] * 50, "x": [0, 1] * 50})
+    survey = Release.from_reports(table, Plan.parse(BY_NUMBER))
+    expected = estimate.frequencies(survey, "x").estimate
+    pa_csv.write_csv(table, tmp_path / "in.csv")
+    written = release(tmp_path / "in.csv", Plan.parse(BY_NUMBER), tmp_path / "out.csv", ledger=None)
+    assert estimate.frequencies(written, "x").estimate == pytest.approx(expected)
+    assert estimate.frequencies(Release.open(tmp_path / "out.csv"), "x").estimate == pytest.approx(expected)
+
+
+def test_designs_named_by_fractions_are_refused():
+    """1.0 has no one spelling."""
+    with pytest.raises(ReleaseError, match="whole numbers"):
+        Release.from_reports(pa.table({"mode": [1.0, 2.0], "x": [0, 1]}), Plan.parse(BY_NUMBER))

@@ -250,7 +250,7 @@ def test_the_design_s_later_mechanisms_are_named_before_their_keys():
         (plan_of(block_of(epsilon=math.nan)), r"private\[0\]\.epsilon must be finite"),
         (plan_of(block_of(epsilon="one")), r"private\[0\]\.epsilon must be a number"),
         (plan_of(block_of(epsilon=True)), r"private\[0\]\.epsilon must be a number"),
-        (plan_of(block_of(epsilon=1000.0)), r"private\[0\]\.epsilon: .*too large for the largest denominator"),
+        (plan_of(block_of(epsilon=1000.0)), r"private\[0\]\.epsilon: .*too large.*for the largest denominator"),
         (plan_of(block_of(epsilon=None)), r"private\[0\]\.epsilon is missing"),
         (plan_of(block_of(delta=-0.1)), r"private\[0\]\.delta must lie between 0 and 1, not -0.1"),
         (plan_of(block_of(delta=1.5)), r"private\[0\]\.delta must lie between 0 and 1"),
@@ -385,14 +385,14 @@ def test_the_budget_bounds_the_composed_guarantee(budget, fits):
     if fits:
         plan.check_budget()
         return
-    with pytest.raises(BudgetError, match=rf"needs ε = [24], .* budget allows ε = {budget['epsilon']:g}, δ = 0"):
+    with pytest.raises(BudgetError, match=rf"needs ε = [24], .* budget allows ε = {budget['epsilon']}, δ = 0"):
         plan.check_budget()
 
 
 def test_delta_has_a_budget_of_its_own():
     """A δ that was not budgeted is over budget."""
     block = block_of(delta=0.1, prevalence=0.25)
-    with pytest.raises(BudgetError, match=r"δ = 0\.1.*δ = 0$"):
+    with pytest.raises(BudgetError, match=r"δ = 0\.1.*δ = 0\.0$"):
         Plan.from_dict(plan_of(block, budget={"epsilon": 9.0})).check_budget()
     Plan.from_dict(plan_of(block, budget={"epsilon": 9.0, "delta": 0.1})).check_budget()
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.errors import DomainError
 from discreet.manifest import Block, Release, block_guarantee, composed_guarantee
 from discreet.privacy import Guarantee
 
@@ -57,6 +58,7 @@ def audit(release: Release) -> Audit:
     manifest = release.manifest
     findings = [_block(i, block) for i, block in enumerate(manifest.blocks)]
     findings.append(_composed(release))
+    findings.append(_reports(release))
     findings.append(_randomness(release))
     findings.append(_order(release))
     return Audit(tuple(findings))
@@ -86,6 +88,11 @@ def _compare(subject: str, stated: Guarantee, real: Guarantee) -> Finding:
     ]
     if weaker:
         return Finding(subject, "failure", "less private than stated: " + "; ".join(weaker))
+    if stated.unit != real.unit:
+        return Finding(subject, "failure", f'the promise is about a {real.unit}, but "{stated.unit}" is stated')
+    hidden = [caveat for caveat in real.caveats if caveat not in stated.caveats]
+    if hidden:
+        return Finding(subject, "failure", f"not said in the manifest: {hidden[0]}")
     if math.isinf(real.epsilon):
         return Finding(subject, "warning", f"no finite ε, as stated ({stated.summary()})")
     if real.exposure > 0:
@@ -97,6 +104,21 @@ def _composed(release: Release) -> Finding:
     manifest = release.manifest
     total = composed_guarantee(manifest.blocks, manifest.rows_per_person)
     return _compare("all blocks together", manifest.guarantee, total)
+
+
+def _reports(release: Release) -> Finding:
+    """Every released cell must be one of the reports that the manifest names."""
+    rows = 0
+    try:
+        for batch in release.batches():
+            for block in release.manifest.blocks:
+                for column in block.columns:
+                    block.reports.encode_with_missing(batch.column(column))
+            rows += batch.num_rows
+    except DomainError as error:
+        where = "" if error.column is None else f' (column "{error.column}")'
+        return Finding("reports", "failure", f"a cell is no report that the manifest names{where}")
+    return Finding("reports", "ok", f"all {rows:,} rows hold reports that the manifest names")
 
 
 def _randomness(release: Release) -> Finding:

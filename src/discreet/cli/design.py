@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.terminal import command, emit
+from discreet.errors import NotIdentifiedError
 
 if TYPE_CHECKING:
     from discreet.manifest import Block
@@ -37,12 +38,14 @@ def design_command(
 def _block(block: Block, rows: int, level: float) -> dict[str, Any]:
     from discreet.design import margin
 
+    if block.domains:
+        return _together(block, rows, level)
     designs = dict(block.designs) if block.by else {"": block.mechanism}
     margins: dict[str, float | str] = {}
     for name, mechanism in designs.items():
         try:
             margins[name] = margin(mechanism, rows, level)  # type: ignore[arg-type]  # finite in this version
-        except ValueError as error:
+        except NotIdentifiedError as error:
             margins[name] = str(error)
     return {
         "columns": list(block.columns),
@@ -53,12 +56,54 @@ def _block(block: Block, rows: int, level: float) -> dict[str, Any]:
     }
 
 
+def _together(block: Block, rows: int, level: float) -> dict[str, Any]:
+    """Columns that are randomised together: what the alternatives would promise, and the margin of each column."""
+    from discreet.design import compare_attributes, margin
+    from discreet.mechanisms import JointResponse
+
+    joint = block.mechanism
+    assert isinstance(joint, JointResponse)
+    levels = [float(one) for one in joint.marginal_epsilons]
+    return {
+        "columns": list(block.columns),
+        "values": [domain.size for domain in block.domains],
+        "mechanism": type(joint).__name__,
+        "guarantee": block.guarantee.to_dict(),
+        "marginal_epsilons": levels,
+        "record_epsilon": compare_attributes(joint),
+        "margin": [margin(joint.view(i), rows, level) for i in range(len(levels))],
+    }
+
+
+def _together_text(block: Block, facts: dict[str, Any]) -> list[str]:
+    alternatives = facts["record_epsilon"]
+    lines = [
+        f"  {len(block.columns)} columns randomised together: {block.guarantee.summary()}",
+        "    record-level ε at these column levels: "
+        + ", ".join(
+            f"{name} {value}" if isinstance(value, str) else f"{name} {value:.4g}"
+            for name, value in alternatives.items()
+        ),
+        "    a column level protects against somebody who sees only that column; the record level against everybody",
+    ]
+    for name, values, epsilon, value in zip(
+        block.columns, facts["values"], facts["marginal_epsilons"], facts["margin"], strict=True
+    ):
+        lines.append(f'    "{name}": {values} values, column level {epsilon:.4g}, every frequency to ± {value:.2%}')
+    if block.missing != "reject":
+        lines.append(f"    missing values: {block.missing}")
+    return lines
+
+
 def _text(plan: Plan, blocks: list[dict[str, Any]], rows: int, level: float) -> str:
     lines = [f"Plan: {plan.title or '(no title)'}", "", "The promise", plan.guarantee.explain(people=rows), ""]
     lines.append(
         f"Error bars to expect with {rows:,} rows ({level:.0%} confidence, at the worst distribution of answers)"
     )
     for block, facts in zip(plan.blocks, blocks, strict=True):
+        if block.domains:
+            lines.extend(_together_text(block, facts))
+            continue
         names = ", ".join(f'"{c}"' for c in block.columns)
         lines.append(f"  {names}: {facts['values']} values, {block.guarantee.summary()}")
         margins = facts["margin"] if block.by else {"": facts["margin"]}

@@ -60,13 +60,17 @@ def crosstab_command(
     as_json: Json = False,
 ) -> None:
     """A corrected cross-table of two columns, with a test of independence that is valid after randomisation."""
+    from discreet.errors import EstimationError
     from discreet.estimate import crosstab
     from discreet.manifest import Release
 
     result = crosstab(Release.open(path), rows, columns)
-    test = result.chi_square()
-    data = result.to_dict(level=level) | {"chi_square": test.to_dict()}
-    emit(f"{result.summary(level=level)}\n\n{test.summary()}", data, as_json)
+    try:
+        test = result.chi_square()
+        tested, words = test.to_dict(), test.summary()
+    except EstimationError as error:
+        tested, words = None, f"No test of independence: {error}"
+    emit(f"{result.summary(level=level)}\n\n{words}", result.to_dict(level=level) | {"chi_square": tested}, as_json)
 
 
 @estimate_app.command("glm")

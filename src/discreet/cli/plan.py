@@ -30,6 +30,10 @@ def plan_command(
 
     text = skeleton(source)
     if output is not None:
+        if output.exists() and output.samefile(source):
+            raise ReleaseError("the output is the input; choose another name, so that the data is kept")
+        if not output.parent.is_dir():
+            raise ReleaseError(f'there is no folder "{output.parent}"')
         if output.exists() and not overwrite:
             raise ReleaseError(f'"{output}" exists; --overwrite replaces it')
         output.write_text(text, encoding="utf-8")

@@ -223,10 +223,10 @@ def _four_reports(epsilon: float, delta: float, low: float, high: float) -> Desi
     at = _worst_prevalence(low, high)
     (keep, other, shown, _), _ = mechanism.rows
     d = mechanism.denominator
-    value = 1 / four_report_information(Fraction(keep, d), Fraction(other, d), Fraction(shown, d), at)
+    value = four_report_variance(Fraction(keep, d), Fraction(other, d), Fraction(shown, d), at)
     e = exp_bounds(epsilon)[1]
     ideal_keep, ideal_other = (1 - asked) * e / (e + 1), (1 - asked) / (e + 1)
-    bound = 1 / four_report_information(ideal_keep, ideal_other, asked, at)
+    bound = four_report_variance(ideal_keep, ideal_other, asked, at)
     two = corners(e, asked)
     where = f"at prevalence {float(at):g}" if low == high else f"at the worst prevalence, {float(at):g}"
     notes = (
@@ -244,14 +244,19 @@ def _four_reports(epsilon: float, delta: float, low: float, high: float) -> Desi
     )
 
 
-def four_report_information(keep: Fraction, other: Fraction, shown: Fraction, prevalence: Fraction) -> Fraction:
-    """Fisher information about the prevalence in one answer: the flagged part and the randomised part add up."""
-    rest = keep + other
-    q = other / rest + prevalence * (keep - other) / rest if rest else Fraction(1, 2)
-    randomised = rest * ((keep - other) / rest) ** 2 / (q * (1 - q)) if rest else Fraction(0)
+def four_report_variance(keep: Fraction, other: Fraction, shown: Fraction, prevalence: Fraction) -> Fraction:
+    """Inverse of the information in one answer, to which the flagged and the randomised part both contribute.
+
+    At a prevalence of 0 or 1 the flagged part alone is certain in the end: the variance vanishes.
+    """
     if prevalence in (0, 1):
-        raise PrivacyError("with reports=4 the prevalence must lie strictly between 0 and 1")
-    return shown / (prevalence * (1 - prevalence)) + randomised
+        return Fraction(0)
+    flagged = shown / (prevalence * (1 - prevalence))
+    rest = keep + other
+    if not rest:
+        return 1 / flagged
+    q = other / rest + prevalence * (keep - other) / rest
+    return 1 / (flagged + rest * ((keep - other) / rest) ** 2 / (q * (1 - q)))
 
 
 def _beside(points: dict[str, Point], at: Fraction) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,9 +46,14 @@ def sample_size(
     >>> sample_size(design.binary(1.0).mechanism, margin=0.02)
     11243
     """
-    if not (math.isfinite(margin) and margin > 0):
+    width = _number(margin, "margin")
+    if not width > 0:
         raise EstimationError(f"margin must be above 0, not {margin}")
-    return max(1, math.ceil(_quantile(level) ** 2 * answer_variance(mechanism, prevalence) / margin**2))
+    ratio = _quantile(level) / width
+    needed = answer_variance(mechanism, prevalence) * ratio * ratio
+    if not math.isfinite(needed):
+        raise EstimationError(f"a margin of {margin} would need more people than a number can count")
+    return max(1, math.ceil(needed))
 
 
 def margin(mechanism: FiniteMechanism, n: int, level: float = 0.95, prevalence: ArrayLike | None = None) -> float:
@@ -62,13 +67,23 @@ def margin(mechanism: FiniteMechanism, n: int, level: float = 0.95, prevalence: 
     >>> round(margin(design.binary(1.0).mechanism, n=11243), 4)
     0.02
     """
-    if n < 1:
+    if not _number(n, "n") >= 1:
         raise EstimationError(f"n must be at least 1, not {n}")
     return _quantile(level) * math.sqrt(answer_variance(mechanism, prevalence) / n)
 
 
+def _number(value: Any, name: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise EstimationError(f"{name} must be a number, not {value!r}") from None
+    if not math.isfinite(number):
+        raise EstimationError(f"{name} must be finite, not {value!r}")
+    return number
+
+
 def _quantile(level: float) -> float:
-    if not 0 < level < 1:
+    if not 0 < _number(level, "level") < 1:
         raise EstimationError(f"level must lie strictly between 0 and 1, not {level}")
     return NormalDist().inv_cdf((1 + level) / 2)
 
@@ -79,6 +94,9 @@ def answer_variance(mechanism: FiniteMechanism, prevalence: ArrayLike | None = N
     A debiased answer φ has E[φ | truth x'] = 1{x' = x}. With second moments v under x and at most w under any
     other truth, its variance is ``t v + (1 − t) w − t²`` at frequency t, largest at t = (v − w)/2.
     """
+    mechanism = getattr(mechanism, "mechanism", mechanism)  # a design stands for its mechanism
+    if not isinstance(mechanism, FiniteMechanism):
+        raise EstimationError(f"a mechanism with finitely many reports is needed, not {type(mechanism).__name__}")
     if prevalence is not None:
         frequencies = _checked_frequencies(prevalence, mechanism.shape[0])
         return float(mechanism.inverse.variances(_report_shares(mechanism, frequencies)).max())
@@ -113,7 +131,10 @@ def _large_symmetric(mechanism: FiniteMechanism) -> tuple[float, float]:
 
 
 def _checked_frequencies(prevalence: ArrayLike, truths: int) -> NDArray[np.float64]:
-    values = np.asarray(prevalence, dtype=float)
+    try:
+        values = np.asarray(prevalence, dtype=float)
+    except (TypeError, ValueError):
+        raise EstimationError("prevalence must be a number or one frequency per value") from None
     if values.ndim == 0 and truths == 2:
         values = np.array([1 - float(values), float(values)])
     if values.shape != (truths,) or np.any(~(values >= 0)) or abs(values.sum() - 1) > 1e-9:

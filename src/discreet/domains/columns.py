@@ -17,7 +17,7 @@ def as_arrow(values: Any) -> pa.Array:
         array = _convert(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, ValueError):
         # Arrow's own message may quote the value.
-        raise DomainError("the values cannot be read as one column of one type") from None
+        raise DomainError("the values cannot be read as one column of one type", row=_first_stranger(values)) from None
     if isinstance(array, pa.ChunkedArray):
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     if pa.types.is_string_view(array.type):
@@ -25,6 +25,15 @@ def as_arrow(values: Any) -> pa.Array:
     if pa.types.is_floating(array.type):
         array = pc.if_else(pc.fill_null(pc.is_nan(array), True), pa.scalar(None, array.type), array)
     return array
+
+
+def _first_stranger(values: Any) -> int | None:
+    """The first value of a plain list whose type differs from that of the first value."""
+    if not isinstance(values, (list, tuple)):
+        return None
+    kinds = [type(value) for value in values]
+    first = next((kind for kind, value in zip(kinds, values, strict=True) if value is not None), None)
+    return next((i for i, v in enumerate(values) if v is not None and kinds[i] is not first), None)
 
 
 def _convert(values: Any) -> pa.Array | pa.ChunkedArray:

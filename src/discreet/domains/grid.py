@@ -44,6 +44,8 @@ class Grid(Domain):
             raise DomainError("the ends of a grid must be numbers") from None
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
             raise DomainError(f"a grid needs finite ends with low < high, not {self.low} and {self.high}")
+        if not math.isfinite(self.high - self.low):
+            raise DomainError("the ends of a grid are too far apart for floating-point numbers")
         if isinstance(self.points, bool) or not isinstance(self.points, numbers.Integral) or self.points < 2:
             raise DomainError(f"a grid needs a whole number of at least 2 points, not {self.points!r}")
         object.__setattr__(self, "points", int(self.points))
@@ -94,7 +96,8 @@ class Grid(Domain):
 
     def decode(self, codes: ArrayLike) -> NDArray[np.float64]:
         """Positions of codes."""
-        return np.asarray(self.low + self._checked_codes(codes) * self.step)
+        # The last point is the upper end itself: low + (points − 1)·step can round to just above it.
+        return np.asarray(np.minimum(self.low + self._checked_codes(codes) * self.step, self.high))
 
     def decode_arrow(self, codes: NDArray[Any]) -> pa.Array:
         """Positions of codes, in Arrow."""

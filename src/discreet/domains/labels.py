@@ -80,6 +80,8 @@ class Labels(ABC):
             raise DomainError(f"the column holds {kind} where {_kind_name(own)} is declared", expected=self.describe())
         if pa.types.is_integer(own) and pa.types.is_floating(kind):
             return self._whole(values)
+        if pa.types.is_floating(own):
+            return pc.add(self._cast(values), 0.0)  # −0.0 and 0.0 are one value
         return values if kind == own or is_text(own) else self._cast(values)
 
     def _whole(self, values: pa.Array) -> pa.Array:
@@ -96,7 +98,8 @@ class Labels(ABC):
         try:
             return values.cast(self.arrow_type)
         except pa.ArrowInvalid:
-            raise DomainError(f"a value is out of range for {self.arrow_type}", expected=self.describe()) from None
+            row = next(i for i, value in enumerate(values) if value.is_valid and not _parses(value, self.arrow_type))
+        raise DomainError("a value is not in the domain", row=row, expected=self.describe(), value=values[row].as_py())
 
     def parse(self, text: pa.Array) -> pa.Array:
         """Values written as text (a CSV cell) in the type of the labels; the first that cannot be read is named."""
@@ -220,6 +223,8 @@ def make_labels(values: Any, minimum: int = 2) -> RangeLabels | ArrayLabels:
     if isinstance(values, range):
         if len(values) < minimum:
             raise DomainError(f"a domain needs at least {minimum} values, not {len(values)}")
+        if not all(-(2**63) <= end < 2**63 for end in (values[0], values[-1])):
+            raise DomainError("the whole numbers of a domain must fit into 64 bits")
         return RangeLabels(values)
     if isinstance(values, (list, tuple)):
         kinds = {_python_kind(v) for v in values}
@@ -247,7 +252,7 @@ def _standard(array: pa.Array) -> pa.Array:
     if pa.types.is_integer(kind):
         return array.cast(pa.int64())
     if pa.types.is_floating(kind):
-        return array.cast(pa.float64())
+        return pc.add(array.cast(pa.float64()), 0.0)  # −0.0 and 0.0 are one value
     raise DomainError(f"a domain holds text, whole numbers, floats or booleans, not {kind}")
 
 

@@ -154,6 +154,11 @@ def _column_in_memory(values: Any, mechanism: Any, designs: Any, labels: Any) ->
     if array.null_count:
         raise EstimationError("a public column of codes has missing entries")
     codes = array.to_numpy()
+    if codes.dtype.kind not in "iub":
+        raise EstimationError("a public column without a mechanism must hold codes: whole numbers from 0")
+    if codes.min(initial=0) < 0:
+        row = int(np.flatnonzero(codes < 0)[0])
+        raise EstimationError(f"row {row} (counted from 0): a code is out of range; codes are whole numbers from 0")
     size = len(labels) if labels is not None else int(codes.max(initial=0)) + 1
     channels = _public(size, labels)
     return channels, ArrayColumn(codes, channels)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from discreet.domains.columns import as_arrow
 from discreet.errors import DomainError, EstimationError, ReleaseError
 from discreet.estimate.tally import Floats, LabelIndex, count_reports, report_codes
+from discreet.manifest.block import design_name
 
 if TYPE_CHECKING:
     from discreet.estimate.channels import Channels
@@ -98,7 +99,7 @@ class DesignOfRow:
     def stack(self, codes: NDArray[Any], names: Any, first_row: int) -> NDArray[np.int64]:
         """Codes that count the reports of the designs before this one."""
         found = self._index.encode(names, first_row)
-        positions = np.array([self._position.get(_design_name(label), -1) for label in self._index.labels], np.int64)[
+        positions = np.array([self._position.get(design_name(label), -1) for label in self._index.labels], np.int64)[
             found
         ]
         if positions.size and positions.min() < 0:
@@ -113,11 +114,6 @@ class DesignOfRow:
             row = first_row + int(np.flatnonzero((wide < 0) | (wide >= sizes[positions]))[0])
             raise EstimationError(f"row {row} (counted from 0): a report is out of range for its design")
         return np.asarray(wide + self._channels.offsets[positions])
-
-
-def _design_name(label: Any) -> str:
-    """A public label as the manifest writes it: as text, booleans as in TOML."""
-    return str(label).lower() if isinstance(label, bool) else str(label)
 
 
 class ReleaseColumn:

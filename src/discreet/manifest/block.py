@@ -18,6 +18,11 @@ from discreet.privacy import Guarantee
 Missing = Literal["reject", "category", "public"]
 
 
+def design_name(label: Any) -> str:
+    """A value of the ``by`` column as a manifest names its design: as text, booleans as in TOML."""
+    return str(label).lower() if isinstance(label, bool) else str(label)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Block:
     """One or more columns with the same domain, each randomised on its own by the same design.

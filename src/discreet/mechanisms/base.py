@@ -176,6 +176,14 @@ def stored_int(data: Mapping[str, Any], key: str) -> int:
     raise ManifestError(f'a mechanism in the manifest is damaged: "{key}" must be an integer written as text')
 
 
+def stored_rows(data: Mapping[str, Any]) -> list[list[int]]:
+    """Rows of integers that a manifest holds as text."""
+    rows = data.get("rows")
+    if isinstance(rows, list) and all(isinstance(row, list) for row in rows):
+        return [[stored_int({"weight": weight}, "weight") for weight in row] for row in rows]
+    raise ManifestError('a mechanism in the manifest is damaged: "rows" must be lists of integers written as text')
+
+
 def stored_epsilon(data: Mapping[str, Any]) -> float | None:
     """The ε of an (ε, δ) statement, or None."""
     value = data.get("epsilon")
@@ -190,6 +198,10 @@ def stated_epsilon(epsilon: float | None) -> float | None:
     """Check the ε at which a guarantee is to be stated."""
     if epsilon is None:
         return None
-    if not (math.isfinite(epsilon) and epsilon >= 0):
+    try:
+        value = float(epsilon)
+    except (TypeError, ValueError):
+        raise MechanismError(f"epsilon must be a number, not {epsilon!r}") from None
+    if not (math.isfinite(value) and value >= 0):
         raise MechanismError(f"epsilon must be finite and ≥ 0, not {epsilon}")
-    return float(epsilon)
+    return value

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import ManifestError, MechanismError
-from discreet.mechanisms.base import FiniteMechanism, stated_epsilon, stored_epsilon, stored_int
+from discreet.mechanisms.base import FiniteMechanism, stated_epsilon, stored_epsilon, stored_int, stored_rows
 from discreet.mechanisms.procedures import Procedure, procedure
 from discreet.privacy.exact import Rows, probability
 from discreet.randomness import Randomness, Thresholds
@@ -164,8 +164,10 @@ class BinaryResponse(FiniteMechanism):
         """Rebuild from the integers."""
         d = stored_int(data, "denominator")
         try:
-            (no, lie), (deny, yes) = ([int(weight) for weight in row] for row in data["rows"])
-        except (KeyError, TypeError, ValueError):
+            (no, lie), (deny, yes) = stored_rows(data)
+        except (TypeError, ValueError) as error:
+            if isinstance(error, ManifestError):
+                raise
             raise ManifestError("a binary response in the manifest is damaged: it needs two rows of two") from None
         if d < 1 or no + lie != d or deny + yes != d or min(no, lie, deny, yes) < 0:
             raise ManifestError(

@@ -10,7 +10,14 @@ from typing import Any, ClassVar, Self
 from numpy.typing import NDArray
 
 from discreet.errors import ManifestError, MechanismError, PrivacyError
-from discreet.mechanisms.base import MAX_MATRIX, FiniteMechanism, stated_epsilon, stored_epsilon, stored_int
+from discreet.mechanisms.base import (
+    MAX_MATRIX,
+    FiniteMechanism,
+    stated_epsilon,
+    stored_epsilon,
+    stored_int,
+    stored_rows,
+)
 from discreet.mechanisms.rounding import checked_epsilon, private_rows
 from discreet.privacy.exact import Rows, exact_rows
 from discreet.randomness import AliasTable, Randomness
@@ -107,9 +114,8 @@ class ChannelResponse(FiniteMechanism):
         """Rebuild from the integers."""
         denominator = stored_int(data, "denominator")
         try:
-            rows = [[int(weight) for weight in row] for row in data["rows"]]
-            mechanism = cls(rows, stored_epsilon(data))
-        except (KeyError, TypeError, ValueError) as error:
+            mechanism = cls(stored_rows(data), stored_epsilon(data))
+        except MechanismError as error:
             raise ManifestError(f"a channel in the manifest is damaged ({error})") from None
         if mechanism.denominator != denominator:
             raise ManifestError("a channel in the manifest is damaged: its weights do not sum to the denominator")

@@ -58,8 +58,8 @@ def first_fine_enough(epsilon: float, attempt: Callable[[int], T | None]) -> T:
         if result is not None:
             return result
     raise PrivacyError(
-        f"epsilon = {epsilon:g} is too large for the largest denominator, 2^{DENOMINATOR_BITS[-1]}: "
-        "the smallest probability could not be held to nine digits"
+        f"epsilon = {epsilon:g} is too large, or delta too small, for the largest denominator, "
+        f"2^{DENOMINATOR_BITS[-1]}: the smallest probability could not be held to nine digits"
     )
 
 

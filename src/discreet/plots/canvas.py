@@ -23,6 +23,8 @@ def canvas(path: str | Path, width: float = 7.0, height: float = 4.0) -> Iterato
     target = Path(path)
     if target.suffix.lower() not in _FORMATS:
         raise InputError(f'a picture needs the ending .png, .svg or .pdf, not "{target.suffix}"')
+    if not target.parent.is_dir():
+        raise InputError(f'there is no folder "{target.parent}"')
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

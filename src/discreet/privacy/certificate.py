@@ -88,11 +88,11 @@ class Certificate:
     def delta(self, epsilon: float) -> float:
         """The smallest δ for which the channel is (ε, δ)-private, rounded up."""
         epsilon = _checked_epsilon(epsilon, zero=True)
+        if math.isinf(epsilon):
+            return round_up(self._infinite_delta())
         if epsilon >= self.epsilon:
             return 0.0
-        low = exp_bounds(epsilon)[0] if math.isfinite(epsilon) else None
-        if low is None:
-            return round_up(max(self._infinite_delta(), Fraction(0)))
+        low = exp_bounds(epsilon)[0]
         worst = max(
             (hockey_stick(pair, self.denominator, low) for pair in self._both_ways(self._screened(epsilon))),
             default=Fraction(0),
@@ -111,7 +111,7 @@ class Certificate:
 
     def _screened(self, epsilon: float) -> tuple[Pair, ...]:
         """The pairs that can attain the largest δ(ε), found in floating point with a safe margin."""
-        if len(self._pairs) <= 64:
+        if len(self._pairs) <= 64 or epsilon > 700:  # e^ε would not fit into a float
             return self._pairs
         factor = math.exp(epsilon)
         scaled = np.array([[v / self.denominator for v in row] for row in cast("Rows", self._source)])
@@ -140,7 +140,10 @@ class Certificate:
         The worst pair of truths counts at each α. ``f(α) = 1 − α`` is perfect privacy; the value is rounded
         down, toward less privacy (Dong, Roth and Su 2022).
         """
-        alphas = np.asarray(alpha, dtype=float)
+        try:
+            alphas = np.asarray(alpha, dtype=float)
+        except (TypeError, ValueError):
+            raise PrivacyError("alpha must be a number, or an array of numbers") from None
         if np.any(~((alphas >= 0) & (alphas <= 1))):
             raise PrivacyError("alpha must lie between 0 and 1")
         values = [self._lowest(Fraction(float(a))) for a in alphas.ravel()]
@@ -200,6 +203,8 @@ def certify(channel: Any, epsilon: float | None = None) -> Certificate:
     """
     if epsilon is not None:
         epsilon = _checked_epsilon(epsilon, zero=True)
+    if isinstance(channel, type):
+        raise PrivacyError(f"certify takes a mechanism or a matrix, not the class {channel.__name__}")
     if isinstance(channel, HasRowPairs):
         source: tuple[Pair, ...] | Rows = channel.row_pairs()
         denominator, exposure = channel.denominator, channel.exposure()
@@ -220,7 +225,10 @@ def certify(channel: Any, epsilon: float | None = None) -> Certificate:
 
 
 def _checked_epsilon(epsilon: float, *, zero: bool = False) -> float:
-    epsilon = float(epsilon)
+    try:
+        epsilon = float(epsilon)
+    except (TypeError, ValueError):
+        raise PrivacyError(f"epsilon must be a number, not {epsilon!r}") from None
     if math.isnan(epsilon) or epsilon < 0 or (epsilon == 0 and not zero):
         raise PrivacyError(f"epsilon must be a number {'≥' if zero else '>'} 0, not {epsilon}")
     return epsilon

@@ -12,9 +12,10 @@ from discreet.errors import MechanismError
 
 Rows = tuple[tuple[int, ...], ...]
 
-#: Rows of floats are read as exact binary fractions when they sum to one exactly; otherwise they are held
-#: over this denominator. 2^64 is finer than any float in [2^-11, 1].
+#: Rows of floats are read as exact binary fractions when they sum to one exactly; otherwise they are held over 2^64,
+#: or over a larger power of two that leaves the smallest entry this many bits.
 FLOAT_BITS = 64
+_SMALLEST_BITS = 48
 #: How far a row of floats may be from one: the accumulated rounding of a few thousand terms.
 FLOAT_SUM_TOLERANCE = 1e-9
 
@@ -53,8 +54,8 @@ def exact_rows(matrix: Any, name: str = "matrix") -> tuple[Rows, int]:
     """Integer rows and their common sum, from a matrix of integers, fractions, text or floats.
 
     Integers are weights: every row must have the same sum. Fractions and text must sum to one exactly.
-    Floats that do not sum to one exactly (0.7 + 0.2 + 0.1) are held over 2^64 by largest remainders; zeros
-    stay zeros.
+    Floats that do not sum to one exactly (0.7 + 0.2 + 0.1) are held over 2^64 by largest remainders, over a larger
+    denominator when there are very small ones; zeros stay zeros.
 
     >>> exact_rows([["1/2", "1/2"], ["1/3", "2/3"]])
     (((3, 3), (2, 4)), 6)
@@ -69,7 +70,9 @@ def exact_rows(matrix: Any, name: str = "matrix") -> tuple[Rows, int]:
         for i, s in enumerate(sums):
             if abs(s - 1) > FLOAT_SUM_TOLERANCE:
                 raise MechanismError(f"{name} row {i} must sum to 1, not {float(s):.12g}")
-        denominator = 1 << FLOAT_BITS
+        smallest = min(v for row in exact for v in row if v)
+        needed = _SMALLEST_BITS + smallest.denominator.bit_length() - smallest.numerator.bit_length()
+        denominator = 1 << max(FLOAT_BITS, 8 * math.ceil(needed / 8))
         return tuple(largest_remainders(row, denominator) for row in exact), denominator
     for i, s in enumerate(sums):
         if s != 1:

@@ -10,7 +10,7 @@ from functools import reduce
 from typing import Any, Literal, get_args
 
 from discreet.errors import ManifestError, PrivacyError
-from discreet.privacy.bounds import round_up
+from discreet.privacy.bounds import exp_bounds, round_up
 
 Unit = Literal["value", "label", "attribute", "record", "person"]
 
@@ -21,8 +21,6 @@ _UNIT_WORDS: dict[str, str] = {
     "record": "one row (all its private columns together)",
     "person": "one person (all rows and all private columns of that person)",
 }
-#: Small units first; a composition protects at the larger of two units.
-_UNIT_ORDER: tuple[str, ...] = ("value", "label", "attribute", "record", "person")
 
 #: Prior beliefs for which ``explain`` shows how far they can move.
 PRIORS = (0.1, 0.5, 0.9)
@@ -92,13 +90,12 @@ class Guarantee:
         ``ε = ε₁ + ε₂``, ``δ = 1 − (1 − δ₁)(1 − δ₂)``, and the same for exposure; every figure is rounded up
         (Kairouz, Oh and Viswanath 2017, Theorem 3.5, with no slack spent).
         """
-        unit = max(self.unit, other.unit, key=_UNIT_ORDER.index)
-        if unit not in ("record", "person"):
-            unit = "record"
+        if not isinstance(other, Guarantee):
+            raise PrivacyError(f"a guarantee composes with a guarantee, not with {type(other).__name__}")
         return Guarantee(
             epsilon=_add_up(self.epsilon, other.epsilon),
             delta=_either(self.delta, other.delta),
-            unit=unit,
+            unit=_common_unit(self.unit, other.unit),
             exposure=_either(self.exposure, other.exposure),
             caveats=tuple(dict.fromkeys(self.caveats + other.caveats)),
         )
@@ -109,12 +106,13 @@ class Guarantee:
         blocks = list(guarantees)
         if not blocks:
             return Guarantee(0.0, unit="record")
-        return replace(reduce(Guarantee.compose, blocks), unit="record")
+        whole = reduce(Guarantee.compose, blocks)
+        return whole if whole.unit == "attribute" else replace(whole, unit="record")
 
     def for_person(self, rows: int) -> Guarantee:
         """The promise about a person with up to this many rows."""
-        if rows < 1:
-            raise PrivacyError(f"rows per person must be at least 1, not {rows}")
+        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+            raise PrivacyError(f"rows per person must be a whole number of at least 1, not {rows!r}")
         if math.isinf(self.epsilon):
             epsilon = math.inf
         else:
@@ -158,15 +156,15 @@ class Guarantee:
                 "rules an answer out for certain."
             )
         else:
-            factor = math.exp(min(self.epsilon, 700.0))
             lines.append(
                 f"The promise (ε = {_figure(self.epsilon)}): whatever the truth is, no published report is "
-                f"more than {factor:,.4g} times as likely as it would be under any other truth."
+                f"more than {_factor(self.epsilon)} times as likely as it would be under any other truth."
             )
             lines.append("Somebody who sees the report and already knows everything else can move")
             for prior in PRIORS:
                 low, high = self.belief_after(prior)
-                lines.append(f'  a belief of {prior:.0%} in "yes" to between {_percent(low)} and {_percent(high)},')
+                ends = f"{_percent(low, up=False)} and {_percent(high, up=True)}"
+                lines.append(f'  a belief of {prior:.0%} in "yes" to between {ends},')
             lines[-1] = lines[-1].rstrip(",") + "."
         if self.delta > 0:
             lines.append(
@@ -220,6 +218,17 @@ class Guarantee:
             raise ManifestError(f"a guarantee in the manifest is damaged ({error})") from None
 
 
+def _common_unit(a: Unit, b: Unit) -> Unit:
+    """What two promises protect together: the smaller thing, and a row when both are about parts of it.
+
+    A promise about a person holds for each of their rows, not the reverse; one about a coordinate says nothing
+    about the record.
+    """
+    if "attribute" in (a, b):
+        return "attribute"
+    return "person" if a == b == "person" else "record"
+
+
 def _add_up(a: float, b: float) -> float:
     if math.isinf(a) or math.isinf(b):
         return math.inf
@@ -254,14 +263,27 @@ def _figure(value: float) -> str:
     return f"{float(math.ceil(Fraction(value) * scale) / scale):.6g}"
 
 
-def _percent(share: float) -> str:
-    if 0 < share < 0.0005 or 0.9995 < share < 1:
-        return f"{100 * share:.4g} %"
-    return f"{100 * share:.1f} %"
+def _factor(epsilon: float) -> str:
+    """e^ε for people, rounded up to four digits."""
+    if epsilon > 30:
+        return f"e^{_figure(epsilon)}"
+    value = exp_bounds(epsilon)[1]
+    scale = Fraction(10) ** (3 - math.floor(math.log10(value)))
+    return f"{float(math.ceil(value * scale) / scale):,.4g}"
+
+
+def _percent(share: float, *, up: bool) -> str:
+    """A share as a percentage, rounded outward: a belief can move at most this far."""
+    digits = 1 if 0.0005 <= share <= 0.9995 or share in (0, 1) else 4
+    scale = 10**digits
+    rounded = (math.ceil if up else math.floor)(round(100 * share * scale, 6)) / scale
+    return f"{rounded:.{digits}f} %"
 
 
 def _people(chance: float, people: int | None) -> str:
     if people is None:
         return ""
+    if isinstance(people, bool) or not isinstance(people, int) or people < 0:
+        raise PrivacyError(f"people must be a whole number ≥ 0, not {people!r}")
     expected = chance * people
     return f" (about {expected:,.3g} of {people:,} people)"

@@ -149,19 +149,21 @@ def _as_numpy(codes: pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
 
 
 def _check_weight(name: str, cells: pa.Array, first_row: int) -> None:
-    """A survey weight is a finite number from 0 on, in every row."""
+    """A survey weight is a finite number above 0, in every row."""
     try:
         numbers = cells.cast(pa.float64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise ReleaseError(f'column "{name}" is the survey weight, but it does not hold numbers') from None
-    good = pc.fill_null(pc.and_(pc.is_finite(numbers), pc.greater_equal(numbers, 0.0)), False)
+    good = pc.fill_null(pc.and_(pc.is_finite(numbers), pc.greater(numbers, 0.0)), False)
     if not pc.all(good, min_count=0).as_py():
         row = first_row + int(np.flatnonzero(~good.to_numpy(zero_copy_only=False))[0])
-        raise ReleaseError(f'column "{name}", row {row} (counted from 0): a survey weight must be a number ≥ 0')
+        raise ReleaseError(f'column "{name}", row {row} (counted from 0): a survey weight must be a number above 0')
 
 
 def _check_by(block: Block, values: pa.Array, first_row: int) -> None:
     """Every row must say under which design it was asked."""
+    if not (is_text(values.type) or pa.types.is_integer(values.type) or pa.types.is_boolean(values.type)):
+        raise ReleaseError(f'column "{block.by}" names designs: it must be text, whole numbers or booleans')
     if not is_text(values.type):
         values = values.cast(pa.string())
     known = pc.is_in(values, value_set=pa.array(list(block.designs), values.type))

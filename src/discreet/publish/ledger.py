@@ -155,18 +155,26 @@ class Ledger:
             return
         total = reduce(Guarantee.compose, [*(entry.spent for entry in before), plan.guarantee])
         times = "once" if len(before) == 1 else f"{len(before)} times"
+        # Promises about rows and about persons add up to one about rows, and what that means for a person is unknown.
+        if total.unit == "record" and any(entry.spent.unit == "person" for entry in before):
+            unknown = "; some releases did not declare rows per person, so this is per row"
+        else:
+            unknown = ""
         message = (
             f"this table was released {times} before, last on {before[-1].time[:10]}; "
-            f"together with this release {total.summary()} is spent"
+            f"together with this release {total.summary()} is spent{unknown}"
         )
         warnings.warn(message, LedgerWarning, stacklevel=stacklevel + 1)
 
     def prepare(self) -> None:
         """Make sure that an entry can be written, before anything is released."""
+        new = not self.path.exists()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with self.path.open("ab"):
                 pass
+            if new:  # a release that fails later must not leave an empty ledger behind
+                self.path.unlink()
         except OSError as error:
             raise SystemFailureError(
                 f"the ledger {self.path} cannot be written ({error.strerror}); choose another, or none"

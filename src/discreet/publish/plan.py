@@ -179,7 +179,7 @@ class Plan:
         needed = self.guarantee
         if not needed.fits(limit, self.budget.delta):
             raise BudgetError(
-                f"the plan needs {needed.summary()}, but budget allows ε = {limit:g}, δ = {self.budget.delta:g}"
+                f"the plan needs {needed.summary()}, but budget allows ε = {limit!r}, δ = {self.budget.delta!r}"
             )
 
     def collect(self, table: Any) -> Release:
@@ -268,6 +268,8 @@ def _public(top: Section, survey: Survey) -> tuple[str, ...]:
 
 
 def _check_columns(public: tuple[str, ...], blocks: tuple[Block, ...], budget: Budget) -> None:
+    if budget.person in public:
+        raise PlanError(f'budget.person names "{budget.person}", which is public; the person is checked, never written')
     taken = dict.fromkeys(public, "public")
     for i, block in enumerate(blocks):
         for name in block.columns:

@@ -207,6 +207,8 @@ class Work:
 
     def _meaning(self, name: str) -> ColumnType:
         """What the cells of a public column mean; a weight was checked to be a number, however it is written."""
+        if any(block.by == name for block in self.plan.blocks):
+            return "text"  # designs are named by the text of its cells
         found = self._types.of(name)
         return "number" if name == self.plan.survey.weight and found == "text" else found
 

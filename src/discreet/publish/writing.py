@@ -38,7 +38,7 @@ def check_output(output: str | os.PathLike[str], source: Path | None, *, overwri
     if not overwrite:
         for file in (path, sidecar_path(path)) if suffix in CSV else (path,):
             if file.exists():
-                raise ReleaseError(f"{file} exists already; say overwrite to replace it")
+                raise ReleaseError(f"{file} exists already; overwrite=True (--overwrite) replaces it")
     return path
 
 
@@ -272,10 +272,10 @@ def _appear(temporary: Path, final: Path) -> None:
     try:
         os.link(temporary, final)
     except FileExistsError:
-        raise ReleaseError(f"{final} exists already; say overwrite to replace it") from None
+        raise ReleaseError(f"{final} exists already; overwrite=True (--overwrite) replaces it") from None
     except OSError:  # a file system without hard links
         if final.exists():
-            raise ReleaseError(f"{final} exists already; say overwrite to replace it") from None
+            raise ReleaseError(f"{final} exists already; overwrite=True (--overwrite) replaces it") from None
         temporary.replace(final)
     else:
         temporary.unlink()

@@ -18,6 +18,7 @@ from discreet.estimate.regression.formula import Matrices, Sides, read_formula
 from discreet.estimate.regression.multinomial import multinomial_regression
 from discreet.estimate.regression.predictor import predictor_regression
 from discreet.estimate.regression.streaming import Batch, binary_regression_batches
+from discreet.manifest.block import design_name
 from discreet.mechanisms import FiniteMechanism
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ class _Work:
         if self.block.by is None:
             return None
         column = table[self.block.by].combine_chunks()
-        return np.array([str(v) for v in column.to_pylist()], dtype=object)
+        return np.array([design_name(v) for v in column.to_pylist()], dtype=object)
 
     def _designs(self) -> dict[str, FiniteMechanism] | FiniteMechanism:
         found = dict(self.block.designs) if self.block.by else self.block.mechanism
