@@ -186,6 +186,16 @@ class _Work:
     def _optional(self, table: pa.Table, name: str | None) -> Any:
         return None if name is None else table[name].combine_chunks().to_numpy(zero_copy_only=False)
 
+    def _about_rows(self, table: pa.Table, matrices: Matrices) -> dict[str, Any]:
+        """What a regression on one-of-k answers is told beside covariates and reports."""
+        return {
+            "designs": self._design_names(table),
+            "weights": self._optional(table, self.weight),
+            "clusters": self._optional(table, self.cluster),
+            "names": matrices.names,
+            "classes": ["(blank)" if label is None else str(label) for label in self.block.domain.labels],
+        }
+
     @property
     def _is_binary(self) -> bool:
         return self.block.domain.size == 2 and self.block.reports.size == 2
@@ -210,14 +220,7 @@ class _Work:
             raise EstimationError(f"an outcome with {self.block.domain.size} values is fitted with link logit only")
         table = self._all()
         fit = multinomial_regression(
-            matrices.matrix(table),
-            self._codes(table),
-            self._designs(),
-            designs=self._design_names(table),
-            weights=self._optional(table, self.weight),
-            clusters=self._optional(table, self.cluster),
-            names=matrices.names,
-            classes=["(blank)" if label is None else str(label) for label in self.block.domain.labels],
+            matrices.matrix(table), self._codes(table), self._designs(), **self._about_rows(table, matrices)
         )
         return self._noted(fit)
 
@@ -248,11 +251,7 @@ class _Work:
             self._codes(table),
             self._designs(),
             family=family,
-            designs=self._design_names(table),
-            weights=self._optional(table, self.weight),
-            clusters=self._optional(table, self.cluster),
-            names=matrices.names,
-            classes=["(blank)" if label is None else str(label) for label in self.block.domain.labels],
+            **self._about_rows(table, matrices),
         )
         return self._noted(fit)
 
