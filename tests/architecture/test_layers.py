@@ -56,7 +56,19 @@ def test_importing_discreet_loads_no_heavy_package():
 def test_public_names():
     """The top level holds what the documentation promises, and nothing by accident."""
     modules = {"privacy", "mechanisms", "design", "estimate"}
-    names = {"Binary", "Categorical", "Ordinal", "Grid", "Guarantee", "Randomness", "Plan", "Release", "release"}
+    names = {
+        "Binary",
+        "Box",
+        "Categorical",
+        "Ordinal",
+        "Grid",
+        "Metric",
+        "Guarantee",
+        "Randomness",
+        "Plan",
+        "Release",
+        "release",
+    }
     assert set(discreet.__all__) == modules | names | set(discreet.errors.__all__) | {"__version__"}
     for name in discreet.__all__:
         assert getattr(discreet, name) is not None

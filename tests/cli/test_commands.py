@@ -199,9 +199,9 @@ BAD_PLANS = {
     "unknown key": (PLAN.replace("title", "titel"), "titel"),
     "newer format": (PLAN.replace("format = 1", "format = 2"), "format"),
     "value outside the domain": (PLAN.replace('["n", "s", "e", "w"]', '["n", "s", "e"]'), 'column "region", row 3'),
-    "not yet available": (
+    "mechanism for another domain": (
         PLAN.replace('"randomized-response"\nepsilon = 2', '"bipartite"\nepsilon = 2'),
-        "not available",
+        "order or a distance",
     ),
 }
 

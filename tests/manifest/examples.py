@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from discreet import Binary, Categorical, Grid, Ordinal, design
+from discreet import Binary, Box, Categorical, Grid, Metric, Ordinal, design
 from discreet.domains import WithBlank
 from discreet.manifest import Block, Column, Manifest, Survey, composed_guarantee
-from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse
+from discreet.mechanisms import (
+    BinaryResponse,
+    BipartiteResponse,
+    ChannelResponse,
+    ExponentialResponse,
+    GeneralizedResponse,
+    JointResponse,
+    ZeroInflatedLaplace,
+)
+from discreet.mechanisms.joint import GroupedLaw, ProductLaw, StarLaw, Threshold, ThresholdLaw
 
 PUBLIC = (
     Column("sex", "public", "text"),
@@ -40,6 +49,13 @@ def manifest_of(*blocks: Block, rows_per_person: int | None = None, **more) -> M
 
 def block(mechanism, domain=None, columns=("cheated",), **more) -> Block:
     return Block.of(columns, domain or Binary(), mechanism, **more)
+
+
+def joint_block(law, name="product") -> Block:
+    """Two columns that were randomised together."""
+    domains = (Binary(), Categorical(["n", "s", "e"]))
+    joint = JointResponse(law, [1 << 63, 1 << 64])
+    return Block.of((f"smokes ({name})", f"region ({name})"), domains[0], joint, domains=domains)
 
 
 DICE = {
@@ -77,6 +93,33 @@ EXAMPLES: dict[str, Manifest] = {
             ChannelResponse([["1/2", "1/4", "1/4"], ["1/4", "1/4", "1/2"]]),
             reports=Categorical(["rather no", "cannot say", "rather yes"]),
         )
+    ),
+    "bipartite": manifest_of(
+        block(BipartiteResponse(1000, 377, 1.0), Grid(0, 100, 1000), ("score",)),
+        block(
+            BipartiteResponse(4, 2, 2.0, [[0, 1], [0, 1], [2, 3], [0, 3]]),
+            Metric.points(["a", "b", "c", "d"], [[52.5, 13.4], [52.4, 13.1], [48.9, 2.4], [51.5, -0.1]], "haversine"),
+            ("place",),
+        ),
+        block(BipartiteResponse(2, 1, 1.0, [[0], [1]]), Metric(["x", "y"], [[0, 1], [2, 0]]), ("kind",)),
+    ),
+    "exponential": manifest_of(
+        block(ExponentialResponse([[0, 1, 2], [1, 0, 1], [2, 1, 0]], 1.0), Ordinal(["low", "middle", "high"]))
+    ),
+    "zero-inflated-laplace": manifest_of(
+        block(
+            ZeroInflatedLaplace(Box([0, 18], [100000, 65]), [250000.0, 117.5], 0.05, 1.0, unit="attribute"),
+            Box([0, 18], [100000, 65]),
+            ("income", "years"),
+            missing="public",
+        ),
+        block(ZeroInflatedLaplace(Box(0, 10), 20.0, 0.0, 1.0, grid=1), Box(0, 10), ("children",), clip=True),
+    ),
+    "joint": manifest_of(
+        joint_block(ProductLaw((2, 3), (3, 5), (1, 2))),
+        joint_block(StarLaw((2, 3), 20, 7, (1, 2)), "star"),
+        joint_block(GroupedLaw((2, 3), (0, 1), (5, 9, 30), (0, 1, 1, 2)), "grouped"),
+        joint_block(ThresholdLaw((2, 3), (Threshold(1 << 63, (3, 4), 4),)), "threshold"),
     ),
     "csv-digest": manifest_of(block(design.binary(1.0).mechanism), digest="0123456789abcdef" * 4),
     "by-designs": manifest_of(

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from discreet import design
-from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse
+from discreet.mechanisms import (
+    BinaryResponse,
+    BipartiteResponse,
+    ChannelResponse,
+    ExponentialResponse,
+    GeneralizedResponse,
+)
 
 #: name -> (mechanism, requested epsilon or None, requested delta)
 FINITE = {
@@ -30,4 +36,14 @@ FINITE = {
     "channel tall": (ChannelResponse([["2/3", "1/3"], ["1/2", "1/2"], ["1/3", "2/3"]]), None, 0.0),
     "channel floats": (ChannelResponse([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]]), None, 0.0),
     "channel zeros": (ChannelResponse([[3, 1, 0], [0, 2, 2]]), None, 0.0),
+    "bipartite 5": (BipartiteResponse(5, 3, 1.0), 1.0, 0.0),
+    "bipartite even": (BipartiteResponse(6, 2, 0.3), 0.3, 0.0),
+    "bipartite one": (BipartiteResponse(7, 1, 2.0), 2.0, 0.0),
+    "bipartite all": (BipartiteResponse(4, 4, 1.0), None, 0.0),
+    "bipartite lists": (BipartiteResponse(4, 2, 1.0, [[0, 1], [1, 2], [2, 3], [0, 3]]), 1.0, 0.0),
+    "bipartite full rank": (BipartiteResponse(3, 2, 0.5, [[0, 1], [1, 2], [0, 2]]), 0.5, 0.0),
+    "exponential": (ExponentialResponse([[0, 1, 2], [1, 0, 1], [2, 1, 0]], 1.0), 1.0, 0.0),
+    "exponential tiny epsilon": (ExponentialResponse([[0, 1, 3], [2, 0, 1], [2, 1, 0]], 1e-6), 1e-6, 0.0),
+    "exponential huge epsilon": (ExponentialResponse([[0, 1, 3], [2, 0, 1], [2, 1, 0]], 50.0), 50.0, 0.0),
+    "exponential published": (ExponentialResponse.published([[0, 1], [1, 0]], 1.0), None, 0.0),
 }

@@ -13,7 +13,13 @@ import numpy as np
 import pytest
 
 from discreet import DomainError, InputError, ManifestError, Randomness, mechanisms
-from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse  # noqa: F401  # for eval(repr)
+from discreet.mechanisms import (  # noqa: F401  # for eval(repr)
+    BinaryResponse,
+    BipartiteResponse,
+    ChannelResponse,
+    ExponentialResponse,
+    GeneralizedResponse,
+)
 from discreet.privacy.bounds import exp_bounds, log_bounds
 from tests.mechanisms.catalogue import FINITE
 
@@ -228,3 +234,11 @@ def test_damaged_manifests_are_refused(data):
     """Weights that do not sum, missing fields and unknown kinds are never accepted."""
     with pytest.raises(ManifestError):
         mechanisms.from_dict(data)
+
+
+@pytest.mark.parametrize("rows", [[[3, 1], [1, 3]], [["3", 1.0], ["1", "3"]], [["3.5", "0.5"], ["1", "3"]], "x"])
+@pytest.mark.parametrize("kind", ["binary", "channel"])
+def test_weights_must_be_integers_written_as_text(kind, rows):
+    """A number would have gone through floating point somewhere."""
+    with pytest.raises(ManifestError):
+        mechanisms.from_dict({"kind": kind, "denominator": "4", "rows": rows})

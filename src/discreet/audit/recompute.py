@@ -6,8 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from discreet.errors import DomainError
 from discreet.manifest import Block, Release, block_guarantee, composed_guarantee
+from discreet.mechanisms import ZeroInflatedLaplace
 from discreet.privacy import Guarantee
 
 
@@ -113,12 +116,24 @@ def _reports(release: Release) -> Finding:
         for batch in release.batches():
             for block in release.manifest.blocks:
                 for column in block.columns:
-                    block.reports.encode_with_missing(batch.column(column))
+                    _check_cells(block.of_column(column), batch.column(column))
             rows += batch.num_rows
     except DomainError as error:
         where = "" if error.column is None else f' (column "{error.column}")'
         return Finding("reports", "failure", f"a cell is no report that the manifest names{where}")
     return Finding("reports", "ok", f"all {rows:,} rows hold reports that the manifest names")
+
+
+def _check_cells(block: Block, cells: Any) -> None:
+    """One of the labels; or, for numbers with noise, a multiple of the public grid, inside the box or not."""
+    if not isinstance(block.mechanism, ZeroInflatedLaplace):
+        block.reports.encode_with_missing(cells)
+        return
+    numbers, missing = block.mechanism.box.numbers(cells)
+    steps = numbers / block.mechanism.grid[0]
+    on_grid = np.isfinite(steps) & (steps == np.rint(steps))
+    if not (on_grid if missing is None else on_grid | missing).all():
+        raise DomainError("a number is not a multiple of the grid", column=block.columns[0])
 
 
 def _randomness(release: Release) -> Finding:

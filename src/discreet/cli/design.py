@@ -9,6 +9,7 @@ import typer
 
 from discreet.cli.terminal import command, emit
 from discreet.errors import NotIdentifiedError
+from discreet.mechanisms import ZeroInflatedLaplace
 
 if TYPE_CHECKING:
     from discreet.manifest import Block
@@ -40,6 +41,8 @@ def _block(block: Block, rows: int, level: float) -> dict[str, Any]:
 
     if block.domains:
         return _together(block, rows, level)
+    if isinstance(block.mechanism, ZeroInflatedLaplace):
+        return _numeric(block, block.mechanism, rows, level)
     designs = dict(block.designs) if block.by else {"": block.mechanism}
     margins: dict[str, float | str] = {}
     for name, mechanism in designs.items():
@@ -54,6 +57,35 @@ def _block(block: Block, rows: int, level: float) -> dict[str, Any]:
         "guarantee": block.guarantee.to_dict(),
         "margin": margins if block.by else margins[""],
     }
+
+
+def _numeric(block: Block, mechanism: ZeroInflatedLaplace, rows: int, level: float) -> dict[str, Any]:
+    """Numeric columns: the noise, and how well a mean is known when values lie at both ends of their range."""
+    from discreet.estimate.intervals import two_sided_quantile
+
+    factor = two_sided_quantile(level) / rows**0.5
+    variances = mechanism.box.widths**2 / 4 + (1 - mechanism.zero_probability) * mechanism.noise_scale**2
+    return {
+        "columns": list(block.columns),
+        "mechanism": type(mechanism).__name__,
+        "guarantee": block.guarantee.to_dict(),
+        "attribute_delta": mechanism.delta(mechanism.epsilon, unit="attribute"),
+        "scale": list(mechanism.scale),
+        "zero_probability": mechanism.zero_probability,
+        "margin": [float(factor * variance**0.5) for variance in variances],
+    }
+
+
+def _numeric_text(block: Block, facts: dict[str, Any]) -> list[str]:
+    lines = [
+        f"  {len(facts['columns'])} numeric columns with noise: {block.guarantee.summary()}",
+        f"    one column, the others being known: δ = {facts['attribute_delta']:.4g} at the same ε",
+    ]
+    for name, scale, value in zip(facts["columns"], facts["scale"], facts["margin"], strict=True):
+        lines.append(f'    "{name}": noise of {scale:.4g}, mean to ± {value:.4g}')
+    if block.missing != "reject":
+        lines.append(f"    missing values: {block.missing}")
+    return lines
 
 
 def _together(block: Block, rows: int, level: float) -> dict[str, Any]:
@@ -103,6 +135,9 @@ def _text(plan: Plan, blocks: list[dict[str, Any]], rows: int, level: float) -> 
     for block, facts in zip(plan.blocks, blocks, strict=True):
         if block.domains:
             lines.extend(_together_text(block, facts))
+            continue
+        if isinstance(block.mechanism, ZeroInflatedLaplace):
+            lines.extend(_numeric_text(block, facts))
             continue
         names = ", ".join(f'"{c}"' for c in block.columns)
         lines.append(f"  {names}: {facts['values']} values, {block.guarantee.summary()}")

@@ -101,3 +101,27 @@ def glm_command(
 
         plot_coefficients(result, plot, title=formula)
     emit(result.summary() if compare else result.summary(level=level), result.to_dict(), as_json)
+
+
+@estimate_app.command("regression")
+@command
+def regression_command(
+    path: File,
+    formula: Annotated[str, typer.Argument(help='For example "income ~ age + bmi".')],
+    loss: Annotated[str, typer.Option(help="squared, logistic, probit, poisson, check, huber or hinge.")] = "squared",
+    tau: Annotated[float | None, typer.Option(help="With --loss check: the quantile.")] = None,
+    method: Annotated[str, typer.Option(help="exact, drcl, sdrcl, sl or naive.")] = "exact",
+    missing: Annotated[str, typer.Option(help="error, or drop: leave out incomplete rows and count them.")] = "error",
+    level: Level = 0.95,
+    as_json: Json = False,
+) -> None:
+    """A regression on numeric columns that were released with zero-inflated Laplace noise.
+
+    Noise, rounding and randomised outcomes are read from the manifest and corrected for; the error bars hold both
+    sampling and noise.
+    """
+    from discreet.estimate import regression
+    from discreet.manifest import Release
+
+    result = regression(formula, Release.open(path), loss, tau, method, missing)
+    emit(result.summary(level=level), result.to_dict(level=level), as_json)

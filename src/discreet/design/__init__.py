@@ -1,9 +1,35 @@
 """Which mechanism is best for a purpose: every designer returns a mechanism with a certificate."""
 
+from discreet.design.attributes import AttributesDesign, attributes, attributes_for_total, compare_attributes
 from discreet.design.binary import binary
+from discreet.design.bipartite import bipartite
+from discreet.design.comparison import MetricComparison, compare
+from discreet.design.expected_error import expected_error
 from discreet.design.label import label
 from discreet.design.pilot import PilotReports, label_with_pilot
 from discreet.design.precision import margin, sample_size
 from discreet.design.result import Design, Optimality
+from discreet.design.split import Split, split_budget
+from discreet.design.zero_inflated_laplace import zero_inflated_laplace
 
-__all__ = ["Design", "Optimality", "PilotReports", "binary", "label", "label_with_pilot", "margin", "sample_size"]
+__all__ = [
+    "AttributesDesign",
+    "Design",
+    "MetricComparison",
+    "Optimality",
+    "PilotReports",
+    "Split",
+    "attributes",
+    "attributes_for_total",
+    "binary",
+    "bipartite",
+    "compare",
+    "compare_attributes",
+    "expected_error",
+    "label",
+    "label_with_pilot",
+    "margin",
+    "sample_size",
+    "split_budget",
+    "zero_inflated_laplace",
+]

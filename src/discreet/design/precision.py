@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.errors import EstimationError
 from discreet.mechanisms import FiniteMechanism
 from discreet.mechanisms.base import MAX_MATRIX
+from discreet.mechanisms.inverse import UniformInverse
 
 
 class _Moments(NamedTuple):
@@ -126,8 +127,11 @@ def _moments(mechanism: FiniteMechanism) -> _Moments:
 
 def _large_symmetric(mechanism: FiniteMechanism) -> tuple[float, float]:
     """Probabilities (keep, other) of a channel too large to write out; only symmetric ones are that large."""
-    weights = mechanism.to_dict()
-    return int(weights["keep"]) / mechanism.denominator, int(weights["other"]) / mechanism.denominator
+    inverse = mechanism.inverse
+    if not isinstance(inverse, UniformInverse):
+        raise EstimationError(f"margins are limited to {MAX_MATRIX:,} values for this kind of mechanism")
+    other = -inverse.shift / inverse.scale
+    return other + 1 / inverse.scale, other
 
 
 def _checked_frequencies(prevalence: ArrayLike, truths: int) -> NDArray[np.float64]:

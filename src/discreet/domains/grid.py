@@ -15,11 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.domains.base import Domain
 from discreet.domains.labels import ArrayLabels
+from discreet.domains.losses import OnALine
 from discreet.errors import DomainError, ManifestError
 
 
 @dataclass(frozen=True)
-class Grid(Domain):
+class Grid(OnALine, Domain):
     """Numbers in [low, high], rounded to the nearest of equally spaced points; ties go down.
 
     The rounding error is at most ``step/2``. A number outside [low, high] is an error, never clipped.

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.domains.base import Domain
 from discreet.domains.columns import is_text
 from discreet.domains.labels import ArrayLabels, RangeLabels, make_labels
+from discreet.domains.losses import OnALine
 from discreet.errors import DomainError, ManifestError
 
 
@@ -148,7 +149,7 @@ class Categorical(ListedDomain):
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Ordinal(ListedDomain):
+class Ordinal(OnALine, ListedDomain):
     """Values in an order, with a position on a line each.
 
     Parameters
@@ -193,6 +194,14 @@ class Ordinal(ListedDomain):
     def positions(self) -> NDArray[np.float64]:
         """Position of every value on the line."""
         return np.arange(self.size, dtype=float) if self._positions is None else np.array(self._positions)
+
+    @property
+    def step(self) -> float | None:
+        """The distance between neighbours when all are equally far apart, else None."""
+        if self._positions is None:
+            return 1.0
+        steps = np.diff(self._positions)
+        return float(steps[0]) if np.all(steps == steps[0]) else None
 
     def to_dict(self) -> dict[str, Any]:
         """Kind, values and positions."""

@@ -25,7 +25,10 @@ likelihood); ``rows``, ``tally``, ``survey`` and ``evidence`` bring the reports 
 from discreet.estimate.crosstab import CrossTab, crosstab
 from discreet.estimate.frequencies import frequencies
 from discreet.estimate.grouped import GroupedFrequencies
+from discreet.estimate.identified import FrequencyBounds
 from discreet.estimate.independence import IndependenceTest
+from discreet.estimate.joint.table import JointTable, joint_table
+from discreet.estimate.m_estimation import MEstimate, losses, m_estimate, regression
 from discreet.estimate.regression import (
     BinaryRegression,
     Comparison,
@@ -46,8 +49,11 @@ __all__ = [
     "Comparison",
     "CrossTab",
     "Frequencies",
+    "FrequencyBounds",
     "GroupedFrequencies",
     "IndependenceTest",
+    "JointTable",
+    "MEstimate",
     "MultinomialRegression",
     "PredictorRegression",
     "Totals",
@@ -57,6 +63,10 @@ __all__ = [
     "crosstab",
     "frequencies",
     "glm",
+    "joint_table",
+    "losses",
+    "m_estimate",
     "multinomial_regression",
     "predictor_regression",
+    "regression",
 ]

@@ -104,8 +104,8 @@ class Channels:
         named = "; ".join(self._listed(group) for group in groups)
         return NotIdentifiedError(
             f"{design} does not tell these values apart: {named}; their frequencies cannot be estimated one by one. "
-            'Merge them into one value, or collect with a design of full rank; method="mle" gives one of many '
-            "equally likely answers, without error bars",
+            'method="bounds" gives the range of each; or merge them into one value, or collect with a design of full '
+            'rank. method="mle" gives one of many equally likely answers, without error bars',
             groups,
         )
 

@@ -16,6 +16,8 @@ from discreet.estimate import display
 from discreet.estimate.channels import Channels
 from discreet.estimate.frequencies import check_choice, collect, declared, estimate_from, left_out_note
 from discreet.estimate.independence import IndependenceTest, independence_test
+from discreet.estimate.joint.channels import JointChannels, together
+from discreet.estimate.joint.independence import joint_independence_test
 from discreet.estimate.paired import PairedChannels
 from discreet.estimate.result import Frequencies
 from discreet.estimate.rows import ArrayColumn, PublicColumn, ReleaseColumn, is_release
@@ -112,7 +114,8 @@ def crosstab(
     evidence, left_out = collect(
         release, total, [column_a, column_b], target, weights=weights, strata=strata, clusters=clusters, groups=None
     )
-    cells = estimate_from(evidence[0][1], PairedChannels(first, second), target=target, notes=left_out_note(left_out))
+    paired = together(first, second) or PairedChannels(first, second)
+    cells = estimate_from(evidence[0][1], paired, target=target, notes=left_out_note(left_out))
     return CrossTab(cells, first, second, names)
 
 
@@ -253,6 +256,8 @@ class CrossTab:
             raise EstimationError(
                 'independence is a statement about a population; make the cross-table with target="population"'
             )
+        if isinstance(self.cells.channels, JointChannels):
+            return joint_independence_test(self.cells.evidence, self.cells.channels)
         return independence_test(self.cells.evidence, self.first, self.second)
 
     def summary(self, level: float = 0.95, method: str | None = None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,12 +11,33 @@ from discreet.errors import EstimationError
 from discreet.estimate.channels import Channels
 from discreet.estimate.evidence import Evidence, simple_evidence
 from discreet.estimate.grouped import GroupedFrequencies
+from discreet.estimate.identified import FrequencyBounds, bounds_from
 from discreet.estimate.paired import PairedChannels
 from discreet.estimate.result import Frequencies
 from discreet.estimate.rows import ArrayColumn, Column, ReleaseColumn, Rows, is_release
 from discreet.estimate.spread import Multinomial, Randomisation, Spread
 from discreet.estimate.survey import Roles, survey_evidence
 from discreet.mechanisms.inverse import Inverse
+
+if TYPE_CHECKING:
+    from discreet.estimate.joint.channels import JointChannels
+
+
+@overload
+def frequencies(  # type: ignore[overload-overlap]  # "bounds" is the one method with a result of its own
+    reports: Any = ...,
+    mechanism: Any = ...,
+    *,
+    counts: ArrayLike | None = ...,
+    weights: Any = ...,
+    strata: Any = ...,
+    clusters: Any = ...,
+    by: None = None,
+    designs: Any = ...,
+    labels: Any = ...,
+    method: Literal["bounds"],
+    target: str = ...,
+) -> FrequencyBounds: ...
 
 
 @overload
@@ -66,7 +87,7 @@ def frequencies(
     labels: Any = None,
     method: str = "unbiased",
     target: str = "population",
-) -> Frequencies | GroupedFrequencies:
+) -> Frequencies | FrequencyBounds | GroupedFrequencies:
     """How frequent each true value is, with its error.
 
     The unbiased estimate is ``f̂ = A p̂`` with p̂ the report shares and A the linear map that undoes the channel on
@@ -95,15 +116,17 @@ def frequencies(
         The name of each row's design.
     labels : Domain or sequence, optional
         The true values in code order, for printing. A release knows them.
-    method : {"unbiased", "mle"}
-        "mle": maximum likelihood on the simplex; never negative, but biased near the boundary.
+    method : {"unbiased", "mle", "bounds"}
+        "mle": maximum likelihood on the simplex; never negative, but biased near the boundary. "bounds": for a
+        channel that does not tell all values apart, the range of each frequency over all distributions that go
+        with the reports, sampling error included.
     target : {"population", "table"}
         "population": people are a sample, so sampling and randomisation both count. "table": the people are
         all there are, and only the randomisation is random; strata and clusters then play no part.
 
     Returns
     -------
-    Frequencies or GroupedFrequencies
+    Frequencies, GroupedFrequencies or FrequencyBounds
 
     Raises
     ------
@@ -123,13 +146,18 @@ def frequencies(
     no       0.7000      0.0310        0.6386 to 0.7599
     yes      0.3000      0.0310        0.2401 to 0.3614
     """
-    check_choice("method", method, ("unbiased", "mle"))
+    check_choice("method", method, ("unbiased", "mle", "bounds"))
+    if method == "bounds" and by is not None:
+        raise EstimationError('method = "bounds" has no groups: ask for one group at a time')
     check_choice("target", target, ("population", "table"))
     if counts is not None:
         if any(given is not None for given in (reports, weights, strata, clusters, by, designs)):
             raise EstimationError("counts stand alone: weights, strata, clusters, groups and designs need the reports")
         channels = Channels.of(mechanism, labels)
-        return estimate_from(Evidence(_checked_counts(counts, channels)), channels, method, target)
+        counted = Evidence(_checked_counts(counts, channels))
+        if method == "bounds":
+            return bounds_from(counted, channels, target)
+        return estimate_from(counted, channels, method, target)
     if reports is None:
         raise EstimationError("either reports or counts must be given")
     column: ArrayColumn | ReleaseColumn
@@ -150,6 +178,8 @@ def frequencies(
         release, total, [column], target, weights=weights, strata=strata, clusters=clusters, groups=by
     )
     notes = left_out_note(left_out)
+    if method == "bounds":
+        return bounds_from(evidence[0][1], channels, target, notes=notes, column=name)
     if by is None:
         return estimate_from(evidence[0][1], channels, method, target, notes=notes, column=name)
     silent = [str(label) for label, part in evidence if part.n == 0]
@@ -176,7 +206,7 @@ def collect(
 
 def estimate_from(
     evidence: Evidence,
-    channels: Channels | PairedChannels,
+    channels: Channels | PairedChannels | JointChannels,
     method: str = "unbiased",
     target: str = "population",
     *,
@@ -225,7 +255,7 @@ def _maximum_likelihood(
 
 def _spread(
     evidence: Evidence,
-    channels: Channels | PairedChannels,
+    channels: Channels | PairedChannels | JointChannels,
     correction: Inverse | None,
     shares: NDArray[np.float64],
     target: str,

@@ -21,6 +21,7 @@ from discreet.mechanisms import FiniteMechanism
 from discreet.mechanisms.inverse import Inverse
 
 if TYPE_CHECKING:
+    from discreet.estimate.joint.channels import JointChannels
     from discreet.estimate.totals import Totals
 
 Floats = NDArray[np.float64]
@@ -51,7 +52,7 @@ class Frequencies:
     """
 
     estimate: Floats
-    channels: Channels | PairedChannels
+    channels: Channels | PairedChannels | JointChannels
     evidence: Evidence
     correction: Inverse | None
     spread: Spread

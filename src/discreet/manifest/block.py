@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, Self, get_args
 
 from discreet import domains, mechanisms
-from discreet.domains import Categorical, Domain, WithBlank
+from discreet.domains import Box, Categorical, Domain, WithBlank
 from discreet.errors import ManifestError, MechanismError
 from discreet.manifest.checks import damaged, mapping, names, optional_text
 from discreet.manifest.promises import block_guarantee
-from discreet.mechanisms import FiniteMechanism, Mechanism
+from discreet.mechanisms import FiniteMechanism, JointResponse, Mechanism, ZeroInflatedLaplace
 from discreet.privacy import Guarantee
 
 Missing = Literal["reject", "category", "public"]
@@ -58,6 +58,10 @@ class Block:
     missing: Missing = "reject"
     collected: bool = False
     guarantee: Guarantee
+    #: The domain of every column, for columns that were randomised together; empty when they share ``domain``.
+    domains: tuple[Domain, ...] = ()
+    #: Whether numbers outside a box were moved to its bounds.
+    clip: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
@@ -70,10 +74,49 @@ class Block:
             raise MechanismError('a domain holds the blank exactly when missing is "category"')
         if (self.mechanism is None) != bool(self.designs) or (self.by is None) != (self.mechanism is not None):
             raise MechanismError('a block has either one mechanism, or "by" and at least one design')
+        self._check_together()
         for mechanism in [self.mechanism] if self.mechanism is not None else self.designs.values():
             self._check_shape(mechanism)
 
+    def _check_together(self) -> None:
+        object.__setattr__(self, "domains", tuple(self.domains))
+        if isinstance(self.mechanism, JointResponse) != bool(self.domains):
+            raise MechanismError("a domain for every column is needed exactly when columns are randomised together")
+        if self.domains and isinstance(self.mechanism, JointResponse):
+            if tuple(domain.size for domain in self.domains) != self.mechanism.sizes:
+                raise MechanismError("the joint design does not fit the sizes of the domains")
+            if len(self.domains) != len(self.columns):
+                raise MechanismError(f"there are {len(self.columns)} columns but {len(self.domains)} domains")
+
+    def of_column(self, name: str) -> Block:
+        """The block as one of its columns sees it: the same, unless columns were randomised together."""
+        if not isinstance(self.mechanism, (JointResponse, ZeroInflatedLaplace)):
+            return self
+        position = self.columns.index(name)
+        if isinstance(self.mechanism, ZeroInflatedLaplace):
+            one = self.mechanism.coordinates([position])
+            return replace(self, columns=(name,), domain=one.box, reports=one.box, mechanism=one)
+        view = self.mechanism.view(position)
+        domain = self.domains[position]
+        return Block(
+            columns=(name,),
+            domain=domain,
+            reports=domain,
+            mechanism=view,
+            missing=self.missing,
+            guarantee=view.guarantee,
+        )
+
     def _check_shape(self, mechanism: Mechanism) -> None:
+        if isinstance(mechanism, ZeroInflatedLaplace) != isinstance(self.domain, Box):
+            raise MechanismError("zero-inflated Laplace noise is for a box, and a box for nothing else")
+        if isinstance(mechanism, ZeroInflatedLaplace):
+            if self.domain != mechanism.box or self.reports != mechanism.box:
+                raise MechanismError("the box of the block is not the one of its mechanism")
+            if len(self.columns) != mechanism.dimension:
+                raise MechanismError(f"a box of {mechanism.dimension} coordinates needs as many columns")
+            if self.collected or self.missing == "category":
+                raise MechanismError("numbers in a box are randomised here, and a blank is not one of them")
         if not isinstance(mechanism, FiniteMechanism):
             return
         truths, reports = mechanism.shape
@@ -94,6 +137,8 @@ class Block:
         designs: Mapping[str, Mechanism] | None = None,
         missing: Missing = "reject",
         collected: bool = False,
+        domains: tuple[Domain, ...] = (),
+        clip: bool = False,
     ) -> Self:
         """A block with its guarantee worked out; reports are labelled after the truths unless said otherwise."""
         if reports is None:
@@ -109,6 +154,8 @@ class Block:
             missing=missing,
             collected=collected,
             guarantee=block_guarantee(columns, mechanism, by=by, designs=designs, missing=missing, collected=collected),
+            domains=domains,
+            clip=clip,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -117,7 +164,11 @@ class Block:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; ``reports`` is null when they are labelled exactly like the truths."""
+        together = {"domains": [domain.to_dict() for domain in self.domains]} if self.domains else {}
+        moved = {"clip": True} if self.clip else {}
         return {
+            **together,
+            **moved,
             "columns": list(self.columns),
             "domain": self.domain.to_dict(),
             "reports": None if self.reports == self.domain else self.reports.to_dict(),
@@ -151,6 +202,8 @@ class Block:
                 missing=data.get("missing", "reject"),
                 collected=data["collected"],
                 guarantee=Guarantee.from_dict(mapping(data.get("guarantee"), "a guarantee")),
+                domains=tuple(domains.from_dict(mapping(one, "a domain")) for one in data.get("domains", ())),
+                clip=data.get("clip", False) is True,
             )
 
     def summary(self) -> str:
@@ -161,10 +214,19 @@ class Block:
         if self.collected:
             remarks.append("randomised by the respondents")
         if self.missing == "category":
-            remarks.append(f"a missing answer is one more value, so there are {self.domain.size}")
+            more = "" if self.domains else f", so there are {self.domain.size}"
+            remarks.append(f"a missing answer is one more value{more}")
         if self.missing == "public":
             remarks.append("blanks are published as they are")
         tail = f" ({'; '.join(remarks)})" if remarks else ""
+        if self.domains:
+            values = ", ".join(str(domain.size) for domain in self.domains)
+            return f"{named}: {values} values, randomised together, {self.guarantee.summary()}{tail}"
+        if isinstance(self.mechanism, ZeroInflatedLaplace):
+            moved = " (numbers outside were moved to the bounds)" if self.clip else ""
+            return (
+                f"{named}: numbers within bounds, zero-inflated Laplace noise, {self.guarantee.summary()}{tail}{moved}"
+            )
         return f"{named}: {self.domain.size} values, {how}, {self.guarantee.summary()}{tail}"
 
     __str__ = summary

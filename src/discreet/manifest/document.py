@@ -178,7 +178,7 @@ class Manifest:
 
     def block(self, column: str) -> Block | None:
         """The block of a private column."""
-        return next((block for block in self.blocks if column in block.columns), None)
+        return next((block.of_column(column) for block in self.blocks if column in block.columns), None)
 
     def with_digest(self, digest: str) -> Self:
         """The same manifest, tied to a file."""

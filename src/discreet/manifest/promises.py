@@ -7,11 +7,14 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from discreet.mechanisms import Mechanism
+from discreet.mechanisms import JointResponse, Mechanism, ZeroInflatedLaplace
 from discreet.privacy import Guarantee
 
 if TYPE_CHECKING:
     from discreet.manifest.block import Block
+
+#: Mechanisms that take all columns of a block at once.
+TOGETHER = (JointResponse, ZeroInflatedLaplace)
 
 
 def block_guarantee(
@@ -28,8 +31,12 @@ def block_guarantee(
     When designs differ from row to row, the largest ε, δ and exposure count: whoever meets the bound of one
     design meets the larger one.
     """
-    each = _weakest(designs or {}) if mechanism is None else mechanism.guarantee
-    whole = reduce(Guarantee.compose, [each] * len(columns))
+    if isinstance(mechanism, ZeroInflatedLaplace):
+        each = mechanism.record_guarantee  # a row is a whole record, also where single attributes are promised more
+    else:
+        each = _weakest(designs or {}) if mechanism is None else mechanism.guarantee
+    # Columns that are randomised together have one promise, about all of them.
+    whole = each if isinstance(mechanism, TOGETHER) else reduce(Guarantee.compose, [each] * len(columns))
     caveats = list(whole.caveats)
     if by is not None:
         caveats.append(f'the designs differ by "{by}"; the weakest of them is stated')

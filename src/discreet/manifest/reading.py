@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from discreet.domains import Domain
+from discreet.domains import Box, Domain
 from discreet.domains.columns import is_text
 from discreet.errors import DomainError, ReleaseError
 from discreet.manifest.block import Block
@@ -66,7 +66,9 @@ class ReleasedColumn:
             return cells
         try:
             values = reports.parse(cells) if is_text(cells.type) else cells
-            codes, missing = reports.encode_with_missing(values)
+            # Reports of numbers are never clamped to the box.
+            read = reports.numbers if isinstance(reports, Box) else reports.encode_with_missing
+            codes, missing = read(values)
         except DomainError as error:
             raise error.at(column=self.name, first_row=first_row) from None
         return decoded(reports, codes, missing)

@@ -8,20 +8,39 @@ from typing import Any
 from discreet.errors import ManifestError
 from discreet.mechanisms.base import FiniteMechanism, Mechanism
 from discreet.mechanisms.binary import BinaryResponse
+from discreet.mechanisms.bipartite import BipartiteResponse
 from discreet.mechanisms.channel import ChannelResponse
+from discreet.mechanisms.exponential import ExponentialResponse
 from discreet.mechanisms.generalized import GeneralizedResponse
+from discreet.mechanisms.joint import JointResponse
+from discreet.mechanisms.laplace import ZeroInflatedLaplace
 
 __all__ = [
     "BinaryResponse",
+    "BipartiteResponse",
     "ChannelResponse",
+    "ExponentialResponse",
     "FiniteMechanism",
     "GeneralizedResponse",
+    "JointResponse",
     "Mechanism",
+    "ZeroInflatedLaplace",
     "from_dict",
 ]
 
 #: Every kind that a manifest can name. Entries are added, never changed.
-KINDS: dict[str, type[Mechanism]] = {cls.kind: cls for cls in (BinaryResponse, GeneralizedResponse, ChannelResponse)}
+KINDS: dict[str, type[Mechanism]] = {
+    cls.kind: cls
+    for cls in (
+        BinaryResponse,
+        GeneralizedResponse,
+        ChannelResponse,
+        BipartiteResponse,
+        ExponentialResponse,
+        JointResponse,
+        ZeroInflatedLaplace,
+    )
+}
 
 
 def from_dict(data: Mapping[str, Any]) -> Mechanism:

@@ -5,25 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from discreet.domains import Binary, Categorical, Domain, WithBlank
+from discreet.domains import Binary, Box, Categorical, Domain, WithBlank
 from discreet.errors import PlanError
 from discreet.manifest.block import Block, Missing
 from discreet.mechanisms import BinaryResponse, ChannelResponse, FiniteMechanism, GeneralizedResponse
 from discreet.mechanisms.procedures import PARAMETERS
 from discreet.publish.domains import read_domain
 from discreet.publish.files import PlanFiles
-from discreet.publish.grammar import DESIGN, LATER_MECHANISMS, MECHANISMS, PROCEDURES, Section, at
+from discreet.publish.grammar import DESIGN, JOINT, LAPLACE, LATER_MECHANISMS, MECHANISMS, NEAR, PROCEDURES, Section, at
+from discreet.publish.joint import read_joint
+from discreet.publish.near import NEAR_MECHANISMS, near_mechanism
+from discreet.publish.numeric import read_numeric
 
 #: Keys that only some designs read; anywhere else they would be silently ignored, so they are refused.
-_OPTIONS = ("epsilon", "delta", "prevalence", "symmetric", "matrix", "file")
+_OPTIONS = ("epsilon", "delta", "prevalence", "symmetric", "matrix", "file", *NEAR)
 
 
 def read_block(section: Section, files: PlanFiles) -> Block:
     """One block of a plan."""
     # A mechanism that is still to come is named before its other keys are judged.
     mechanism = section.choice("mechanism", MECHANISMS, LATER_MECHANISMS)
+    if mechanism == "joint":
+        return read_joint(section, files)
+    if mechanism == "zero-inflated-laplace":
+        return read_numeric(section, files)
+    _refuse(section, JOINT, 'belongs to mechanism = "joint"')
+    _refuse(section, LAPLACE, 'belongs to mechanism = "zero-inflated-laplace"')
     columns = section.columns()
     domain = read_domain(section.required("domain"), section.at("domain"), files)
+    if isinstance(domain, Box):
+        raise PlanError(f'{section.at("domain")}: a box needs mechanism = "zero-inflated-laplace"')
     missing = cast("Missing", section.choice("missing", ("reject", "category", "public")) or "reject")
     if missing == "category":
         domain = WithBlank(domain)
@@ -40,6 +51,9 @@ def read_block(section: Section, files: PlanFiles) -> Block:
 
 
 def _mechanism(section: Section, name: str, domain: Domain, files: PlanFiles) -> FiniteMechanism:
+    if name in NEAR_MECHANISMS:
+        return near_mechanism(section, name, domain)
+    _refuse(section, NEAR, f"belongs to mechanism = {', '.join(NEAR_MECHANISMS)}")
     return _channel(section, domain, files) if name == "channel" else _randomized_response(section, domain)
 
 
@@ -168,7 +182,8 @@ def _collected(
         _refuse(section, PROCEDURES, "cannot stand beside mechanism")
         design = _mechanism(section, mechanism, domain, files)
     else:
-        _refuse(section, ("epsilon", "delta", "prevalence", "symmetric"), "follows from the design that was used")
+        unread = ("epsilon", "delta", "prevalence", "symmetric", *NEAR)
+        _refuse(section, unread, "follows from the design that was used")
         design = _design(section, domain, files)
     with at(section.path):
         return Block.of(

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from discreet.domains import Binary, Categorical, Domain, Grid, Ordinal
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.domains import Binary, Box, Categorical, Domain, Grid, Metric, Ordinal
 from discreet.domains.listed import listed_values
 from discreet.errors import PlanError
 from discreet.publish.files import PlanFiles
@@ -22,7 +26,9 @@ def read_domain(data: Any, path: str, files: PlanFiles) -> Domain:
     if "positions" in section and kind != "ordinal":
         raise PlanError(f"{section.at('positions')} belongs to an ordinal domain")
     with at(section.at(kind)):
-        return _categorical(section, files) if kind == "categorical" else _READERS[kind](section)
+        if kind in _FROM_FILES:
+            return _FROM_FILES[kind](section, files)
+        return _READERS[kind](section)
 
 
 def _binary(section: Section) -> Domain:
@@ -60,8 +66,37 @@ def _grid(section: Section) -> Domain:
     return Grid(*(inner.required(key) for key in ("low", "high", "points")))
 
 
+def _box(section: Section) -> Domain:
+    inner = section.section("box", ("low", "high"))
+    return Box(*(inner.required(key) for key in ("low", "high")))
+
+
 def _as_list(values: Any) -> Any:
     return list(values) if isinstance(values, tuple) else values
 
 
-_READERS = {"binary": _binary, "ordinal": _ordinal, "grid": _grid}
+def _metric(section: Section, files: PlanFiles) -> Domain:
+    """Places from a CSV or Parquet file: a column of values, x and y (on a map longitude and latitude)."""
+    inner = section.section("metric", ("file", "value", "x", "y", "distance"))
+    name, value, x, y = (str(inner.required(key) and inner.text(key)) for key in ("file", "value", "x", "y"))
+    distance = inner.choice("distance", ("euclidean", "haversine")) or "euclidean"
+    values = files.values(name, value, inner.at("value"))
+    across, up = _numbers(files, name, x, inner.at("x")), _numbers(files, name, y, inner.at("y"))
+    # A map has x for longitude and y for latitude; a metric domain takes latitude first.
+    columns = (up, across) if distance == "haversine" else (across, up)
+    return Metric.points(values, np.column_stack(columns), distance)
+
+
+def _numbers(files: PlanFiles, name: str, column: str, path: str) -> NDArray[np.float64]:
+    given = files.values(name, column, path)
+    try:
+        numbers = given.cast(pa.float64())
+    except pa.ArrowInvalid:
+        raise PlanError(f'{path}: the column "{column}" must hold numbers') from None
+    if numbers.null_count:
+        raise PlanError(f'{path}: the column "{column}" has an empty cell')
+    return np.asarray(numbers.to_numpy(zero_copy_only=False))
+
+
+_FROM_FILES = {"categorical": _categorical, "metric": _metric}
+_READERS = {"binary": _binary, "ordinal": _ordinal, "grid": _grid, "box": _box}

@@ -26,6 +26,12 @@ PUBLIC = ("columns",)
 #: Designs that a respondent can follow; see ``mechanisms.BinaryResponse``.
 PROCEDURES = ("direct", "warner", "crosswise", "forced", "unrelated", "mangat", "kuk")
 DESIGN = (*PROCEDURES, "matrix", "file")
+#: Keys of mechanisms that report near the truth.
+NEAR = ("high", "prior", "missing_loss")
+#: Keys of columns that are randomised together.
+JOINT = ("domains", "epsilons", "total", "ratios", "method", "pairs")
+#: Keys of noise for numeric vectors.
+LAPLACE = ("zero_probability", "unit", "grid", "clip", "target")
 PRIVATE = (
     "columns",
     "domain",
@@ -40,29 +46,26 @@ PRIVATE = (
     "by",
     "designs",
     "label",
+    *NEAR,
+    *JOINT,
+    *LAPLACE,
     *DESIGN,
 )
-MECHANISMS = ("randomized-response", "channel")
-DOMAINS = ("binary", "categorical", "ordinal", "grid")
+MECHANISMS = (
+    "randomized-response",
+    "channel",
+    "bipartite",
+    "exponential",
+    "expected-error",
+    "joint",
+    "zero-inflated-laplace",
+)
+DOMAINS = ("binary", "categorical", "ordinal", "grid", "metric", "box")
 
 #: Words of the grammar whose capability is not there yet.
-LATER_MECHANISMS = ("bipartite", "exponential", "expected-error", "joint", "zero-inflated-laplace")
-LATER_DOMAINS = ("metric", "box")
-LATER_PRIVATE = (
-    "domains",
-    "epsilons",
-    "total",
-    "ratios",
-    "method",
-    "pairs",
-    "high",
-    "prior",
-    "zero_probability",
-    "unit",
-    "grid",
-    "clip",
-    "missing_loss",
-)
+LATER_MECHANISMS: tuple[str, ...] = ()
+LATER_DOMAINS: tuple[str, ...] = ()
+LATER_PRIVATE: tuple[str, ...] = ()
 
 
 def not_available(path: str, what: str = "") -> PlanError:

@@ -20,11 +20,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from discreet.domains import Domain
+from discreet.domains import Box, Domain
 from discreet.domains.columns import is_text
 from discreet.errors import DomainError, ReleaseError
 from discreet.manifest import Block
 from discreet.manifest.reading import decoded, report_type
+from discreet.mechanisms import JointResponse, ZeroInflatedLaplace
 from discreet.publish.plain import plain_column, plain_type
 from discreet.publish.plan import Plan
 from discreet.randomness import Randomness
@@ -55,6 +56,11 @@ class Layout:
                 raise ReleaseError(f'the table has no column "{name}", which the plan names')
 
     @cached_property
+    def clipped(self) -> dict[str, int]:
+        """How many numbers of each column were moved to the bounds of its box; for the terminal only."""
+        return {}
+
+    @cached_property
     def source_columns(self) -> list[str]:
         """The columns that have to be read; every other one is never touched."""
         person = self.plan.budget.person
@@ -64,7 +70,7 @@ class Layout:
     @cached_property
     def private(self) -> dict[str, Block]:
         """Block of every private column."""
-        return {name: block for block in self.plan.blocks for name in block.columns}
+        return {name: block.of_column(name) for block in self.plan.blocks for name in block.columns}
 
     @cached_property
     def _public_types(self) -> dict[str, pa.DataType]:
@@ -108,6 +114,13 @@ class Layout:
     ) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         try:
             values = domain.parse(cells) if self.text else cells
+            if block.clip and isinstance(domain, Box):
+                numbers, missing = domain.numbers(values)
+                if missing is not None and block.missing != "public":
+                    domain.encode(values)  # says which row is missing
+                moved, count = domain.clip(numbers)
+                self.clipped[name] = self.clipped.get(name, 0) + count
+                return moved[:, 0], missing
             if block.missing == "public":
                 return domain.encode_with_missing(values)
             return domain.encode(values), None
@@ -117,14 +130,35 @@ class Layout:
     def randomize(self, batch: pa.RecordBatch, randomness: Randomness) -> pa.RecordBatch:
         """Replace every code by a report; what respondents randomised themselves stays."""
         arrays = list(batch.columns)
+        together = self._randomize_together(arrays, randomness)
         for i, field in enumerate(self.coded):
             block = self.private.get(field.name)
-            if block is None or block.collected or block.mechanism is None:
+            if block is None or block.collected or block.mechanism is None or field.name in together:
                 continue
             codes, missing = _as_numpy(arrays[i])
             reports = block.mechanism.privatize(codes, randomness)
             arrays[i] = pa.array(reports.astype(codes.dtype, copy=False), mask=missing)
         return pa.RecordBatch.from_arrays(arrays, schema=self.coded)
+
+    def _randomize_together(self, arrays: list[pa.Array], randomness: Randomness) -> set[str]:
+        """Replace the columns of joint blocks, all of a block at once; returns their names."""
+        done: set[str] = set()
+        for block in self.plan.blocks:
+            if not isinstance(block.mechanism, (JointResponse, ZeroInflatedLaplace)):
+                continue
+            places = [self.coded.get_field_index(name) for name in block.columns]
+            cells = [_as_numpy(arrays[place]) for place in places]
+            if isinstance(block.mechanism, ZeroInflatedLaplace):  # a blank stands at the low bound until it is put back
+                low = block.mechanism.box.low
+                cells = [
+                    (codes if missing is None else np.where(missing, low[j], codes), missing)
+                    for j, (codes, missing) in enumerate(cells)
+                ]
+            reports = block.mechanism.privatize(np.column_stack([codes for codes, _ in cells]), randomness)
+            for place, (codes, missing), column in zip(places, cells, reports.T, strict=True):
+                arrays[place] = pa.array(column.astype(codes.dtype), mask=missing)
+            done.update(block.columns)
+        return done
 
     def decode(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Turn report codes into labels."""
@@ -137,7 +171,9 @@ class Layout:
 
 
 def _code_dtype(block: Block) -> np.dtype[Any]:
-    """Unsigned integers that hold every truth and every report."""
+    """Unsigned integers that hold every truth and every report; numbers in a box are their own codes."""
+    if isinstance(block.domain, Box):
+        return np.dtype(np.float64)
     return np.min_scalar_type(max(block.domain.size, block.reports.size) - 1)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +20,7 @@ from discreet.publish.batching import rebatched
 from discreet.publish.labels import with_labels_designed
 from discreet.publish.layout import Layout
 from discreet.publish.ledger import Entry, Fingerprint, Ledger
+from discreet.publish.numeric import ClippedWarning
 from discreet.publish.persons import PersonCounter
 from discreet.publish.plain import PublicTypes
 from discreet.publish.plan import Plan, as_plan
@@ -191,7 +193,19 @@ class Work:
             with closing(self._reports(chance, progress)) as batches:
                 for batch in batches:
                     target.write(self.layout.decode(batch))
-            return target.commit(self.manifest(chance, shuffled=self.plan.order == "shuffle"))
+            done = target.commit(self.manifest(chance, shuffled=self.plan.order == "shuffle"))
+        self._tell_clipped()
+        return done
+
+    def _tell_clipped(self) -> None:
+        """What was moved to the bounds of a box is about private data: said here, written nowhere."""
+        for name, count in self.layout.clipped.items():
+            if count:
+                warnings.warn(
+                    f'column "{name}": {count:,} numbers outside the box were moved to its bounds (clip = true)',
+                    ClippedWarning,
+                    stacklevel=3,
+                )
 
     def _reports(self, chance: Randomness, progress: Progress | None) -> Generator[pa.RecordBatch, None, None]:
         """Randomised batches in the order in which they are published."""

@@ -69,6 +69,15 @@ class Thresholds:
             out[ties] = self._settle(index[ties].astype(np.intp), randomness)
         return out
 
+    def below_columns(self, rows: int, randomness: Randomness) -> NDArray[np.bool_]:
+        """A (rows, thresholds) array of "yes": column j with the probability of threshold j."""
+        draws = randomness.bytes(rows * self.first.size).reshape(rows, self.first.size)
+        out: NDArray[np.bool_] = draws < self.first
+        at_row, at_column = np.nonzero(draws == self.first)
+        if at_row.size:
+            out[at_row, at_column] = self._settle(at_column, randomness)
+        return out
+
     def below_binary(self, codes: NDArray[np.uint8], randomness: Randomness) -> NDArray[np.bool_]:
         """``below_each`` for two thresholds and codes 0 and 1, by arithmetic instead of a table."""
         draws = randomness.bytes(codes.size)

@@ -19,7 +19,7 @@ from discreet.estimate.regression.multinomial import multinomial_regression
 from discreet.estimate.regression.predictor import predictor_regression
 from discreet.estimate.regression.streaming import Batch, binary_regression_batches
 from discreet.manifest.block import design_name
-from discreet.mechanisms import FiniteMechanism
+from discreet.mechanisms import FiniteMechanism, ZeroInflatedLaplace
 
 if TYPE_CHECKING:
     from discreet.manifest import Block, Release
@@ -102,6 +102,8 @@ class _Work:
 
     def __post_init__(self) -> None:
         self.block: Block = self.release.block(self.column)
+        if isinstance(self.block.mechanism, ZeroInflatedLaplace):
+            raise EstimationError(f'column "{self.column}" holds numbers with noise; fit it with estimate.regression')
         self.dropped = 0
         survey = self.release.survey
         self.weight, self.cluster = survey.weight, survey.cluster

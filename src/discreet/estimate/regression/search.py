@@ -18,6 +18,9 @@ _PULL = 0.01
 _RANDOM, _SPREAD = 4, 1.5
 #: A standard error, per unit of root mean squared linear predictor, from which on infinity is considered.
 _VAGUE = 20.0
+#: A standard error in the sample, on the same scale, from which on its optimum may say nothing of
+#: that of all rows: under strong randomisation a sample can be highest far away, at a step that fits its noise.
+_LOOSE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +95,7 @@ def search_with_sample(surface: Surface, sample: Surface, starts: Sequence[Float
     """Try the starts on a sample; climb on all rows from the most promising point.
 
     The sample is anchored, so that a column that hardly varies in it sends nothing to infinity. When the climb on
-    all rows does not end at a maximum, every other candidate is climbed too.
+    all rows does not end at a maximum, every other candidate is climbed too; when the sample tells little, so is zero.
     """
     anchored = Anchored(sample, _PULL)
     tried: list[Optimum] = []
@@ -107,12 +110,22 @@ def search_with_sample(surface: Surface, sample: Surface, starts: Sequence[Float
         values = [surface.value(theta) for theta in candidates]
         candidates = [candidates[i] for i in np.argsort(values)[::-1]]
     found = [maximise(surface, candidates[0], scale=scale)]
+    more: list[Floats] = []
     if found[0].outcome != "maximum":
-        for start in candidates[1:] or [np.zeros(scale.size)]:
-            one = maximise(surface, start, scale=scale, known=found)
-            if one.outcome != "joined":
-                found.append(one)
+        more = candidates[1:] or [np.zeros(scale.size)]
+    elif _loose(tried[0], sample.metric):
+        more = [np.zeros(scale.size)]
+    for start in more:
+        one = maximise(surface, start, scale=scale, known=found)
+        if one.outcome != "joined":
+            found.append(one)
     return chosen(surface, found, scale, len(starts))
+
+
+def _loose(optimum: Optimum, metric: Floats) -> bool:
+    """Whether some linear predictor of unit size has a large standard error at this optimum."""
+    weakest = np.linalg.eigvals(np.linalg.solve(metric, optimum.information)).real.min()
+    return bool(weakest < 1.0 / _LOOSE**2)
 
 
 def chosen(surface: Surface, found: Sequence[Optimum], scale: Floats, starts: int) -> Found:

@@ -1,0 +1,214 @@
+"""design.attributes: the strongest promise about a record at given levels of its attributes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from discreet.design.attributes.cells import Cells
+from discreet.design.attributes.columns import generate
+from discreet.design.attributes.finish import grouped_law, levelled
+from discreet.design.attributes.large import ThresholdSearch, quick_bound, whole_truth
+from discreet.design.attributes.lp import MAX_PATTERN_ATTRIBUTES, Solution, solve_cells
+from discreet.design.attributes.request import Request
+from discreet.design.attributes.result import AttributesDesign
+from discreet.design.attributes.simple import inductive, kronecker
+from discreet.design.result import Optimality
+from discreet.errors import PrivacyError
+from discreet.mechanisms.joint import JointResponse
+
+METHODS = ("auto", "exact", "lp", "inductive", "kronecker")
+PAIRS = ("keep", "free")
+
+#: Cells up to which attributes that are alike are treated by counts, beyond sixteen attributes.
+_MAX_COUNT_CELLS = 20_000
+#: Rows for pairs of groups that are affordable there.
+_MAX_COUNT_GROUPS = 12
+#: Attributes for which a dual bound is computed for a method that does not bring its own.
+_MAX_BOUND = 2_000
+#: Bounds computed in floats are lowered by this.
+_TRUST = 1e-9
+
+MEASURE = "Record-level ε"
+
+
+def attributes(
+    sizes: Any, epsilons: Any, method: str = "auto", pairs: str = "keep", *, allow_raised: bool = False
+) -> AttributesDesign:
+    """The smallest record-level ε at given marginal levels of several attributes.
+
+    By symmetry a mechanism is a density over the set of attributes that are reported truthfully, and e^ε is the ratio
+    of its extremes. With B_i ~ Bernoulli(1/a_i) independent, p_i = e^{ε_i}/(e^{ε_i} + a_i − 1) and d_i = p_i − 1/a_i,
+
+        1/(e^ε − 1) = min { E[(Σ w_i (B_i − p_i))₊] : Σ w_i d_i = 1 },
+
+    and a mixture of weighted-threshold answers and the uniform answer attains it.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Number of values a_i of every attribute, at least 2.
+    epsilons : sequence of float
+        Marginal level ε_i: what somebody may learn who sees *only column i*. Somebody who sees the whole
+        record is bound by the record-level ε.
+    method : {"auto", "exact", "lp", "inductive", "kronecker"}
+        "exact" (and "auto"): column generation over the dual; attributes that are alike are treated by counts; one
+        threshold for many different attributes, with its gap stated. "lp": the linear programme over 2^k
+        patterns of Yamamoto and Shibuya (2024), k ≤ 16. "inductive": their heuristic. "kronecker": every attribute
+        on its own.
+    pairs : {"keep", "free"}
+        "keep": every cross-table of two attributes stays at least as informative as under independent
+        randomisation, λ_ij ≥ λ_i λ_j. "free": no such constraint; a cross-table may then become impossible.
+    allow_raised : bool
+        The heuristic's fallback changes levels. One that it raises, which is less privacy than asked for, is refused
+        unless this is set.
+
+    Returns
+    -------
+    AttributesDesign
+
+    Examples
+    --------
+    >>> design = attributes([4] * 10, [0.5] * 10, pairs="free")
+    >>> round(design.guarantee.epsilon, 6), round(design.product, 6)
+    (1.815643, 5.0)
+    >>> round(attributes([4] * 10, [0.5] * 10).guarantee.epsilon, 3)
+    1.909
+    """
+    request = Request.of(sizes, epsilons)
+    if method not in METHODS:
+        raise PrivacyError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
+    if pairs not in PAIRS:
+        raise PrivacyError(f"pairs must be one of {', '.join(PAIRS)}, not {pairs!r}")
+    if method == "inductive":
+        return _inductive(request, pairs, allow_raised=allow_raised)
+    if method == "kronecker" or request.count == 1:
+        return _kronecker(request, pairs, method)
+    return _lp(request, pairs) if method == "lp" else _exact(request, pairs)
+
+
+def _kronecker(request: Request, pairs: str, method: str) -> AttributesDesign:
+    mechanism = kronecker(request)
+    statement = "any mechanism with these attribute levels, by duality"
+    if request.count == 1:
+        statement = "one attribute is its own record"
+    return _design(request, mechanism, _quick(request), statement, "kronecker" if method == "auto" else method, pairs)
+
+
+def _inductive(request: Request, pairs: str, *, allow_raised: bool) -> AttributesDesign:
+    found = inductive(request)
+    if found.raised and not allow_raised:
+        i = found.raised[0]
+        more = f" and {len(found.raised) - 1} more" if len(found.raised) > 1 else ""
+        raise PrivacyError(
+            f"the heuristic would raise the level of attribute {i} from {request.epsilons[i]:g} to "
+            f'{found.levels[i]:.4g}{more}, which is less privacy than asked for; use method="exact", or allow_raised'
+        )
+    notes = ["the heuristic does not look at cross-tables"] if pairs == "keep" else []
+    if found.changed:
+        listed = ", ".join(f"{i}: {request.epsilons[i]:.4g} → {found.levels[i]:.4g}" for i in found.changed[:6])
+        more = " …" if len(found.changed) > 6 else ""
+        notes.append(f"the heuristic changed the level of {len(found.changed)} attributes ({listed}{more})")
+    reached = Request(request.sizes, tuple(np.maximum(found.levels, 1e-12).tolist())) if found.changed else request
+    design = _design(
+        request,
+        found.mechanism(),
+        _quick(reached),
+        "any mechanism with the attribute levels that the heuristic ends at, by duality",
+        "inductive",
+        pairs,
+        tuple(notes),
+    )
+    return replace(design, changed=found.changed)
+
+
+def _lp(request: Request, pairs: str) -> AttributesDesign:
+    if request.count > MAX_PATTERN_ATTRIBUTES:
+        raise PrivacyError(
+            f"the linear programme has 2^k variables and is limited to {MAX_PATTERN_ATTRIBUTES} attributes, "
+            f'not {request.count}; method="exact" has no such limit'
+        )
+    cells = Cells(request, tuple(range(request.count)), pairs == "keep")
+    return _from_cells(request, cells, solve_cells, "lp", pairs)
+
+
+def _exact(request: Request, pairs: str) -> AttributesDesign:
+    groups, count = request.groups, max(request.groups) + 1
+    cells = math.prod(n + 1 for n in np.bincount(groups).tolist())
+    small = request.count <= MAX_PATTERN_ATTRIBUTES
+    if small or (cells <= _MAX_COUNT_CELLS and count <= _MAX_COUNT_GROUPS):
+        return _from_cells(request, Cells(request, groups, pairs == "keep"), generate, "exact", pairs)
+    search = ThresholdSearch(request, keep_pairs=pairs == "keep")
+    found = search.run()
+    notes: tuple[str, ...] = ()
+    if found is None:
+        notes = (
+            "the levels are too unequal for a fitted threshold; the simplest design that meets them was taken, and the "
+            "gap says how much a better one could save at most",
+        )
+    mechanism = simplest(request) if found is None else found
+    statement = "any mechanism with these attribute levels, by duality at the weights of the threshold"
+    if pairs == "keep":
+        statement += "; also those that do not keep cross-tables"
+    return _design(request, mechanism, max(search.bound, _largest(request)), statement, "exact", pairs, notes)
+
+
+def _from_cells(
+    request: Request, cells: Cells, solve: Callable[[Cells], Solution], method: str, pairs: str
+) -> AttributesDesign:
+    found = solve(cells)
+    mechanism = levelled(request, grouped_law(request, cells.groups, found.g, found.log_rho))
+    kept = " that keeps every cross-table" if pairs == "keep" else ""
+    statement = f"any mechanism with these attribute levels{kept}, by linear-programming duality"
+    return _design(request, mechanism, record_level(found.log_bound) - _TRUST, statement, method, pairs)
+
+
+def record_level(log_rho: float) -> float:
+    """ε = ln(1 + 1/ρ)."""
+    return -log_rho + math.log1p(math.exp(log_rho)) if log_rho < 0 else math.log1p(math.exp(-log_rho))
+
+
+def simplest(request: Request) -> JointResponse:
+    """Every attribute on its own, or the whole truth now and then: the better of two designs that always work."""
+    return min((kronecker(request), whole_truth(request)), key=lambda one: one.guarantee.epsilon)
+
+
+def _largest(request: Request) -> float:
+    """No record level is below that of its weakest attribute."""
+    return max(request.epsilons) * (1 - _TRUST)
+
+
+def _quick(request: Request) -> float:
+    """A lower bound that takes no search; no record level is below that of its weakest attribute."""
+    largest = _largest(request)
+    if request.count == 1 or request.count > _MAX_BOUND:
+        return largest
+    return max(largest, quick_bound(request))
+
+
+def _design(
+    request: Request,
+    mechanism: JointResponse,
+    bound: float,
+    statement: str,
+    method: str,
+    pairs: str,
+    notes: tuple[str, ...] = (),
+) -> AttributesDesign:
+    value = mechanism.guarantee.epsilon
+    if pairs == "free" and method in ("exact", "lp"):
+        notes += ("pairs were left free: look at pair_eigenvalues() before promising anybody a cross-table",)
+    return AttributesDesign(
+        mechanism=mechanism,
+        objective=value,
+        certificate=Optimality(value, min(bound, value), statement),
+        notes=notes,
+        measure=MEASURE,
+        requested=request.epsilons,
+        method=method,
+        pairs=pairs,
+    )

@@ -1,0 +1,150 @@
+"""The programme on cells: attributes that are asked for alike are interchangeable, so only counts matter.
+
+A density ``c(1 + (r − 1) g)`` with 0 ≤ g ≤ 1 is averaged over permutations of attributes with the same size and level
+without losing anything, so g may be taken as a function of how many attributes of each group are truthful. With all
+attributes different the cells are the 2^k patterns; k identical ones have k + 1 cells. In terms of g and
+ρ = 1/(r − 1) the programme reads
+
+    maximise ρ   subject to   E[g (B_i − p_i)]/d_i = ρ                       for every attribute
+                              E[g (χ_i χ_j − λ_i λ_j)]/(λ_i λ_j) ≥ ρ         for every pair, to keep cross-tables,
+
+expectations being under the uniformly random answer.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from discreet.design.attributes.request import Floats, Request
+from discreet.errors import PrivacyError
+from discreet.mechanisms.joint.grouped import MAX_CELLS
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Probabilities and features of every cell.
+
+    Parameters
+    ----------
+    request : Request
+    groups : tuple of int
+        The group of every attribute.
+    pairs : bool
+        Whether cross-tables are to be kept.
+    """
+
+    request: Request
+    groups: tuple[int, ...]
+    pairs: bool
+
+    def __post_init__(self) -> None:
+        if self.count > MAX_CELLS:
+            raise PrivacyError(f"{self.count:,} cells are over the limit of {MAX_CELLS:,}")
+
+    @cached_property
+    def members(self) -> tuple[int, ...]:
+        """How many attributes each group has."""
+        return tuple(np.bincount(self.groups).tolist())
+
+    @cached_property
+    def _first(self) -> list[int]:
+        """One attribute of each group."""
+        return [self.groups.index(g) for g in range(len(self.members))]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Counts of each group run from 0 to its number of members."""
+        return tuple(n + 1 for n in self.members)
+
+    @property
+    def count(self) -> int:
+        """Number of cells."""
+        return math.prod(self.shape)
+
+    def _along(self, g: int, values: Floats) -> Floats:
+        """A function of the count of one group, over all cells."""
+        shaped = values.reshape([-1 if axis == g else 1 for axis in range(len(self.shape))])
+        return np.broadcast_to(shaped, self.shape).reshape(-1)
+
+    @cached_property
+    def log_probability(self) -> Floats:
+        """Ln P(cell) under the uniformly random answer."""
+        from scipy.special import gammaln
+
+        total = np.zeros(self.count)
+        for g, n in enumerate(self.members):
+            a = self.request.a[self._first[g]]
+            c = np.arange(n + 1.0)
+            log_p = gammaln(n + 1) - gammaln(c + 1) - gammaln(n - c + 1) + (n - c) * math.log(a - 1) - n * math.log(a)
+            total += self._along(g, log_p)
+        return total
+
+    @cached_property
+    def rows(self) -> Floats:
+        """(c_g/n_g − p_g)/d_g for every group: one row each."""
+        out = []
+        for g, n in enumerate(self.members):
+            i = self._first[g]
+            # c/n − p, written so that nothing cancels where p is nearly one.
+            surplus = self.request.lie[i] - np.arange(n, -1.0, -1.0) / n
+            out.append(self._along(g, surplus / self.request.excess[i]))
+        return np.array(out)
+
+    @cached_property
+    def pair_rows(self) -> Floats:
+        """(χχ − λλ)/λλ for every pair of groups, and within groups of two or more."""
+        lam = [float(self.request.eigenvalues[i]) for i in self._first]
+        chi = []
+        for g, n in enumerate(self.members):
+            a = self.request.a[self._first[g]]
+            chi.append((a * np.arange(n + 1.0) / n - 1) / (a - 1))
+        out = []
+        for g, n in enumerate(self.members):
+            if n > 1:
+                a, c = self.request.a[self._first[g]], np.arange(n + 1.0)
+                both = (a * a * c * (c - 1) / (n * (n - 1)) - 2 * a * c / n + 1) / (a - 1) ** 2
+                out.append(self._along(g, both / lam[g] ** 2 - 1))
+            for h in range(g + 1, len(self.members)):
+                out.append(self._along(g, chi[g]) * self._along(h, chi[h]) / (lam[g] * lam[h]) - 1)
+        return np.array(out).reshape(len(out), self.count)
+
+    @cached_property
+    def features(self) -> Floats:
+        """All rows: attributes first, then pairs when they are to be kept."""
+        return np.vstack([self.rows, self.pair_rows]) if self.pairs and self.request.count > 1 else self.rows
+
+    @cached_property
+    def guess(self) -> tuple[Floats, float]:
+        """Weights of the rows, adding up to one, with a small E[(·)₊], and the logarithm of that.
+
+        The weights of a threshold under which every attribute is truthful as often as it is asked to be.
+        """
+        # logit p_i + ln(a_i − 1) is ε_i.
+        levels = np.array(self.request.epsilons)[self._first]
+        weights = levels * np.array(self.members) * self.request.excess[self._first]
+        multipliers = np.zeros(len(self.features))
+        multipliers[: len(weights)] = weights / weights.sum()
+        return multipliers, self.log_value(multipliers)
+
+    @cached_property
+    def independent(self) -> Floats:
+        """G of independent randomisation: ``(e^{Σ ε_i B_i} − 1)/(e^{Σ ε_i} − 1)``."""
+        exponent = np.zeros(self.count)
+        for g, n in enumerate(self.members):
+            exponent += self._along(g, np.arange(n + 1.0) * self.request.epsilons[self._first[g]])
+        top = self.request.product
+        return np.asarray(np.exp(exponent - top) * np.expm1(-exponent) / np.expm1(-top))
+
+    def log_value(self, multipliers: Floats) -> float:
+        """``ln E[(Σ_m w_m feature_m)₊]``: with Σ w = 1 and w ≥ 0 for pairs, an upper bound on ln ρ of any mechanism."""
+        score = multipliers @ self.features
+        positive = score > 0
+        if not positive.any():
+            return -math.inf
+        logs = self.log_probability[positive] + np.log(score[positive])
+        peak = float(logs.max())
+        return peak + math.log(float(np.sum(np.exp(logs - peak))))

@@ -1,0 +1,35 @@
+"""Product, heuristic and optimum side by side."""
+
+from __future__ import annotations
+
+import math
+
+from discreet.design.attributes.request import Request
+from discreet.design.attributes.simple import inductive
+from discreet.mechanisms.joint import JointResponse
+
+
+def compare_attributes(joint: JointResponse) -> dict[str, float | str]:
+    """Record-level ε of the alternatives at the column levels of a finished mechanism.
+
+    "independent": every column on its own. "heuristic": Yamamoto and Shibuya's, with a remark when it would not keep
+    the levels. "this design": the mechanism itself.
+    """
+    request = Request(joint.sizes, tuple(float(level) for level in joint.marginal_epsilons))
+    heuristic: float | str = math.inf
+    try:
+        found = inductive(request)
+        heuristic = found.epsilon
+        if found.changed:
+            moved = [
+                f"{len(group)} {word}"
+                for word, group in (
+                    ("raised", found.raised),
+                    ("lowered", tuple(i for i in found.changed if i not in found.raised)),
+                )
+                if group
+            ]
+            heuristic = f"{found.epsilon:.4g} (with levels changed: {' and '.join(moved)})"
+    except (ValueError, FloatingPointError):
+        heuristic = "not available at these levels"
+    return {"independent": request.product, "heuristic": heuristic, "this design": joint.guarantee.epsilon}

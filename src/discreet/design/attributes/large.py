@@ -1,0 +1,227 @@
+"""Any number of different attributes: one weighted threshold, without 2^k of anything.
+
+The dual asks for weights that minimise ``E[(Σ w_i (B_i − p_i))₊]/Σ w_i d_i``; at its minimum the set
+D = {Σ w_i B_i ≥ Σ w_i p_i} has truth rates ``π_i = p_i + κ d_i`` with one κ for all attributes (its Chow parameters),
+which is what a mixture of D with the uniform answer needs to meet every level: θ = 1/(1 + κ). Weights
+``w_i = logit π_i + ln(a_i − 1)`` are right for independent attributes; rounds of
+``w_i += logit(wanted) − logit(achieved)`` make them right under the threshold. Every round also proves a bound,
+
+    e^ε ≥ 1 + Σ v_i d_i / E[(Σ v_i (B_i − p_i))₊].
+
+A larger κ, that is more of the uniform answer, makes pairs of attributes more positively correlated; it is raised
+until every cross-table is kept. What whole-number weights miss is made up by a slightly larger θ, and every attribute
+is then randomised down to its level exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.design.attributes.finish import levelled
+from discreet.design.attributes.law import ThresholdSums, logit
+from discreet.design.attributes.nested import NestedSearch, pair_slack
+from discreet.design.attributes.request import Floats, Request
+from discreet.errors import PrivacyError
+from discreet.mechanisms.joint import JointResponse, Threshold, ThresholdLaw
+from discreet.mechanisms.joint.threshold import DENOMINATOR, MAX_SUM
+
+#: Average weights of the first and of the last rounds; finer ones meet the levels better.
+_COARSE = 60
+_FINE = 1000
+#: Rounds at each of them, and of lifting the attributes that are still below their level.
+_COARSE_ROUNDS = 25
+_FINE_ROUNDS = 4
+_LIFTS = 4
+#: How far above their goal rates are aimed at, in steps of a whole-number weight.
+_MARGINS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
+#: Largest number of attributes; the law of the sum takes k·Σv steps.
+MAX_THRESHOLD_ATTRIBUTES = 20_000
+#: Attributes among which pairs are checked while κ is sought: those whose pairs suffer most.
+_WATCHED = 16
+#: One threshold that comes this close to the bound is good enough not to look for two.
+_CLOSE = 0.01
+#: Σ v_i while two thresholds are sought.
+_NESTED_SUM = 200_000
+#: Steps by which κ is raised until cross-tables are kept.
+_RAISE = 1.1
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Whole-number weights and threshold, with what they achieve: θ needed, truth rates and record level."""
+
+    share: float
+    weights: NDArray[np.int64]
+    threshold: int
+    truth: Floats
+    epsilon: float
+
+
+class ThresholdSearch:
+    """The search for weights, threshold and θ."""
+
+    def __init__(self, request: Request, *, keep_pairs: bool) -> None:
+        if request.count > MAX_THRESHOLD_ATTRIBUTES:
+            raise PrivacyError(
+                f"the exact design is limited to {MAX_THRESHOLD_ATTRIBUTES:,} different attributes, "
+                f"not {request.count:,}"
+            )
+        self.request = request
+        self.keep_pairs = keep_pairs
+        self._fine = max(_COARSE, min(_FINE, int(0.4 * MAX_SUM / request.count)))
+        #: The most that π_i ≤ 1 allows.
+        self._largest_kappa = float(np.min(request.lie / request.excess))
+        self.bound = 0.0
+
+    def run(self) -> JointResponse | None:
+        """The finished mechanism, or None when no threshold meets the levels; ``bound`` then holds the lower bound."""
+        real, kappa = self._free()
+        if not self.keep_pairs:
+            fit = self._lifted(real, kappa)
+            return self._finish(fit) if math.isfinite(fit.epsilon) else None
+        single = self._with_uniform(real, kappa)
+        if single is not None and single.guarantee.epsilon <= self.bound * (1 + _CLOSE):
+            return single
+        nested = self._with_second(real, kappa)
+        found = [one for one in (single, nested) if one is not None]
+        if not found:
+            return None
+        return min(found, key=lambda one: one.guarantee.epsilon)
+
+    def _with_uniform(self, real: Floats, kappa: float) -> JointResponse | None:
+        """More of the uniform answer until every pair is kept; None when strong attributes leave no room."""
+        while True:
+            fit = self._lifted(real, kappa)
+            if self._watched_slack(fit) >= 0:
+                mechanism = self._finish(fit)
+                if pair_slack(mechanism.pair_eigenvalues()) >= -1e-9:
+                    return mechanism
+            if kappa * 1.001 >= self._largest_kappa:
+                return None
+            kappa = min(kappa * _RAISE, self._largest_kappa * 0.9995)
+            real, kappa = self._followed(real, kappa)
+
+    def _with_second(self, real: Floats, kappa: float) -> JointResponse | None:
+        """A second threshold; see :mod:`discreet.design.attributes.nested`."""
+        # A share of a per cent is lost in coarse weights, so these are as fine as time allows.
+        search = NestedSearch(self.request, max(2 * _COARSE, min(self._fine, _NESTED_SUM // self.request.count)))
+        for uniform, share, tilt, coarse in search.candidates(real, kappa / (1 + kappa)):
+            for more in (1.0, 1.15, 1.4):
+                fit = search.fit(coarse.real, uniform, share * more, tilt, self._fine, 4)
+                if fit is None:
+                    break
+                mechanism = levelled(self.request, fit.law(self.request, 1e-10))
+                if pair_slack(mechanism.pair_eigenvalues()) >= -1e-9:
+                    return mechanism
+        return None
+
+    def _free(self) -> tuple[Floats, float]:
+        """Weights and κ at the minimum of the dual."""
+        # logit p_i + ln(a_i − 1) is ε_i.
+        real, kappa = np.array(self.request.epsilons), 0.0
+        for resolution, rounds in ((_COARSE, _COARSE_ROUNDS), (self._fine, _FINE_ROUNDS)):
+            for _ in range(rounds):
+                law = self._law(real, resolution)
+                self.bound = max(self.bound, law.lower_bound())
+                threshold = law.centre
+                _, achieved = law.event(threshold)
+                kappa = min(law.kappa(achieved), 0.999 * self._largest_kappa)
+                real = self._updated(real, kappa, achieved)
+        return real, kappa
+
+    def _followed(self, real: Floats, kappa: float) -> tuple[Floats, float]:
+        """Weights that follow a κ that is given, the threshold matching the mean."""
+        for _ in range(3):
+            law = self._law(real, _COARSE)
+            _, achieved = law.event(law.matching(law.mean_for(kappa)))
+            real = self._updated(real, kappa, achieved)
+        return real, kappa
+
+    def _updated(self, real: Floats, kappa: float, achieved: Floats) -> Floats:
+        wanted = self.request.truth + kappa * self.request.excess
+        return np.maximum(real + logit(wanted) - logit(achieved), 1e-3 * float(np.mean(real)))
+
+    def _law(self, real: Floats, resolution: int) -> ThresholdSums:
+        scale = resolution / float(np.mean(real))
+        return ThresholdSums(self.request, np.maximum(np.rint(real * scale), 1).astype(np.int64), 1 / scale)
+
+    def _lifted(self, real: Floats, kappa: float) -> Fit:
+        """Whole-number weights, those of attributes below their level raised until θ = 1/(1 + κ) is enough."""
+        scale = self._fine / float(np.mean(real))
+        exact = real * scale
+        best: Fit | None = None
+        for more in _MARGINS:
+            # Rates cannot all be at or above their goal when their mean is at it: aim a little higher until they are.
+            goal = self.request.truth + kappa * self.request.excess
+            goal = goal + more * goal * (1 - goal) / scale
+            best, exact = self._lift(exact, goal, scale)
+            if math.isfinite(best.epsilon):
+                break
+        assert best is not None
+        return best
+
+    def _lift(self, exact: Floats, wanted: Floats, scale: float) -> tuple[Fit, Floats]:
+        best: Fit | None = None
+        for _ in range(_LIFTS + 1):
+            weights = np.maximum(np.rint(exact), 1).astype(np.int64)
+            law = ThresholdSums(self.request, weights, 1 / scale)
+            self.bound = max(self.bound, law.lower_bound())
+            threshold = law.matching(float(weights @ wanted))
+            log_chance, achieved = law.event(threshold)
+            fit = self._fit(weights, threshold, log_chance, achieved)
+            if best is None or fit.epsilon < best.epsilon:
+                best = fit
+            missing = (logit(wanted) - logit(achieved)) * scale
+            exact = exact + np.where(missing > 0, np.maximum(missing, 0.51), np.minimum(missing + 0.5, 0.0))
+        assert best is not None
+        return best, exact
+
+    def _fit(self, weights: NDArray[np.int64], threshold: int, log_chance: float, achieved: Floats) -> Fit:
+        # Every attribute must reach its level before it is randomised down: the neediest decides on θ.
+        above = achieved - 1 / self.request.a
+        needed = float(np.max(self.request.excess / above)) if above.min() > 0 else math.inf
+        epsilon = math.inf
+        if needed < 1:
+            log_ratio = math.log(needed) - math.log1p(-needed) - log_chance
+            epsilon = log_ratio + math.log1p(math.exp(-log_ratio))
+        return Fit(needed, weights, threshold, achieved, epsilon)
+
+    def _finish(self, fit: Fit) -> JointResponse:
+        # A hair more than needed: what the errors of the arithmetic could take from the neediest attribute.
+        return levelled(self.request, self._threshold_law(fit, 1e-10))
+
+    def _threshold_law(self, fit: Fit, hair: float) -> ThresholdLaw:
+        share = min(math.ceil(fit.share * (1 + hair) * DENOMINATOR), DENOMINATOR - 1)
+        return ThresholdLaw(self.request.sizes, (Threshold(share, tuple(fit.weights.tolist()), fit.threshold),))
+
+    def _watched_slack(self, fit: Fit) -> float:
+        """The smallest λ_ij/(λ_i λ_j) − 1 among the attributes whose pairs suffer most."""
+        if not math.isfinite(fit.epsilon):
+            return -1.0
+        suffering = fit.weights * fit.truth * (1 - fit.truth) / (fit.truth - 1 / self.request.a)
+        watched = np.argsort(-suffering)[:_WATCHED]
+        return pair_slack(JointResponse(self._threshold_law(fit, 0.0)).pair_eigenvalues(watched.tolist()))
+
+
+def quick_bound(request: Request) -> float:
+    """A lower bound on the record level from the weights that are right for independent attributes."""
+    real = np.array(request.epsilons)
+    scale = _COARSE / float(np.mean(real))
+    return ThresholdSums(request, np.maximum(np.rint(real * scale), 1).astype(np.int64), 1 / scale).lower_bound()
+
+
+def whole_truth(request: Request) -> JointResponse:
+    """The whole truth with the probability that the strongest attribute needs, else the uniform answer.
+
+    ε is about Σ ln a_i + max ε_i, whatever the other levels are, since they are reached by randomising each attribute
+    down; λ_ij ≥ λ_i λ_j holds for every pair. Where levels are high this is far below Σ ε_i.
+    """
+    strongest = max(request.exact_eigenvalues)
+    share = min(math.ceil(strongest * (1 + Fraction(1, 10**10)) * DENOMINATOR), DENOMINATOR - 1)
+    weights = (1,) * request.count
+    return levelled(request, ThresholdLaw(request.sizes, (Threshold(share, weights, request.count),)))

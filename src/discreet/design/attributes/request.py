@@ -1,0 +1,123 @@
+"""What is asked for: numbers of values and marginal levels, checked once, with everything that follows from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import PrivacyError
+from discreet.mechanisms.rounding import keep_and_other
+
+Floats = NDArray[np.float64]
+
+MAX_ATTRIBUTES = 1_000_000
+
+
+@dataclass(frozen=True)
+class Request:
+    """Numbers of values a_i and requested marginal levels ε_i."""
+
+    sizes: tuple[int, ...]
+    epsilons: tuple[float, ...]
+
+    @classmethod
+    def of(cls, sizes: Any, epsilons: Any) -> Request:
+        """Check what was given."""
+        counts, levels = _listed(sizes, "sizes"), _listed(epsilons, "epsilons")
+        if len(counts) != len(levels):
+            raise PrivacyError(
+                "sizes and epsilons must have the same length: "
+                f"there are {len(counts)} sizes and {len(levels)} epsilons"
+            )
+        return cls(checked_sizes(counts), checked_levels(levels, "epsilons"))
+
+    @property
+    def count(self) -> int:
+        """Number of attributes k."""
+        return len(self.sizes)
+
+    @cached_property
+    def a(self) -> Floats:
+        """Numbers of values."""
+        return np.array(self.sizes, float)
+
+    @cached_property
+    def truth(self) -> Floats:
+        """p_i = e^{ε_i}/(e^{ε_i} + a_i − 1), without overflow."""
+        return np.asarray(1 / (1 + (self.a - 1) * np.exp(-np.array(self.epsilons))))
+
+    @cached_property
+    def lie(self) -> Floats:
+        """1 − p_i, without cancellation."""
+        scaled = (self.a - 1) * np.exp(-np.array(self.epsilons))
+        return np.asarray(scaled / (1 + scaled))
+
+    @cached_property
+    def excess(self) -> Floats:
+        """d_i = p_i − 1/a_i = λ_i (a_i − 1)/a_i."""
+        return np.asarray(self.eigenvalues * (self.a - 1) / self.a)
+
+    @cached_property
+    def eigenvalues(self) -> Floats:
+        """λ_i = (e^{ε_i} − 1)/(e^{ε_i} + a_i − 1)."""
+        levels = np.array(self.epsilons)
+        return np.asarray(-np.expm1(-levels) / (1 + (self.a - 1) * np.exp(-levels)))
+
+    @property
+    def product(self) -> float:
+        """Σ ε_i: the record level of independent randomisation."""
+        return math.fsum(self.epsilons)
+
+    @cached_property
+    def exact_eigenvalues(self) -> tuple[Fraction, ...]:
+        """λ_i of integer weights that meet ε_i within 1e-9 and never exceed it."""
+        known: dict[tuple[int, float], Fraction] = {}
+        for pair in zip(self.sizes, self.epsilons, strict=True):
+            if pair not in known:
+                keep, other, total = keep_and_other(*pair)
+                known[pair] = Fraction(keep - other, total)
+        return tuple(known[pair] for pair in zip(self.sizes, self.epsilons, strict=True))
+
+    @cached_property
+    def groups(self) -> tuple[int, ...]:
+        """Attributes with the same size and level share a group, numbered in order of appearance."""
+        numbers: dict[tuple[int, float], int] = {}
+        return tuple(numbers.setdefault(pair, len(numbers)) for pair in zip(self.sizes, self.epsilons, strict=True))
+
+
+def _listed(values: Any, name: str) -> list[Any]:
+    try:
+        return list(values)
+    except TypeError:
+        raise PrivacyError(f"{name} must be a list with one entry per attribute") from None
+
+
+def checked_sizes(values: Sequence[Any]) -> tuple[int, ...]:
+    """Whole numbers of at least two."""
+    if not 1 <= len(values) <= MAX_ATTRIBUTES:
+        raise PrivacyError(f"there must be between 1 and {MAX_ATTRIBUTES:,} attributes, not {len(values):,}")
+    for i, size in enumerate(values):
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not 2 <= size <= 1 << 20:
+            raise PrivacyError(f"sizes[{i}] must be a whole number from 2 to {1 << 20:,}, not {size!r}")
+    return tuple(int(size) for size in values)
+
+
+def checked_levels(values: Sequence[Any], name: str) -> tuple[float, ...]:
+    """Finite numbers above zero."""
+    levels = []
+    for i, value in enumerate(values):
+        try:
+            level = float(value)
+        except (TypeError, ValueError):
+            raise PrivacyError(f"{name}[{i}] must be a number, not {value!r}") from None
+        if isinstance(value, bool) or not (math.isfinite(level) and level > 0):
+            raise PrivacyError(f"{name}[{i}] must be finite and above 0, not {value}")
+        levels.append(level)
+    return tuple(levels)

@@ -1,0 +1,25 @@
+"""What reports say when the channel does not tell all values apart: ranges instead of numbers.
+
+All frequencies f on the simplex with ``Qᵀf = p`` lead to the same report shares p: the reports cannot choose among
+them, however many there are. What can be said is the *identified range* of each frequency, of the mean and of
+quantiles over all of them, and, because p is only known from a sample, a range that covers the identified one with a
+stated confidence.
+
+``region`` says which shares p go with the counts, ``ranges`` finds the smallest and largest value of a linear
+function over all f that lead there, ``result`` holds what comes out.
+"""
+
+from discreet.estimate.identified.ranges import Identified, Possible, Programme
+from discreet.estimate.identified.region import ShareRegion, share_region
+from discreet.estimate.identified.result import FrequencyBounds, Range, bounds_from
+
+__all__ = [
+    "FrequencyBounds",
+    "Identified",
+    "Possible",
+    "Programme",
+    "Range",
+    "ShareRegion",
+    "bounds_from",
+    "share_region",
+]

@@ -1,0 +1,343 @@
+"""Ranges of frequencies, of the mean and of quantiles, with and without sampling error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet.domains import Domain
+from discreet.errors import EstimationError
+from discreet.estimate import display, intervals
+from discreet.estimate.channels import Channels
+from discreet.estimate.evidence import Evidence
+from discreet.estimate.identified.ranges import Identified, Possible, Programme
+from discreet.estimate.identified.region import share_region
+from discreet.mechanisms import FiniteMechanism
+
+Floats = NDArray[np.float64]
+
+#: Each range takes two linear programmes in as many unknowns as there are values.
+MAX_VALUES = 1024
+#: A range narrower than this is a point, for all that a solver can tell.
+_POINT = 1e-7
+#: A frequency below this is zero: the rounding of a sum of frequencies.
+_ZERO = 1e-12
+
+
+@dataclass(frozen=True)
+class Range:
+    """A quantity that the reports only confine.
+
+    Attributes
+    ----------
+    identified : tuple
+        Smallest and largest value over all distributions with the fitted report shares: what remains unknown
+        however many people report.
+    low, high : object
+        The range with sampling error: it covers the identified one with the stated confidence.
+    level : float
+        The confidence level.
+    """
+
+    identified: tuple[Any, Any]
+    low: Any
+    high: Any
+    level: float
+
+    @property
+    def empty(self) -> bool:
+        """Whether no distribution goes with the reports at this level, which then contradict the design."""
+        return isinstance(self.low, float) and math.isnan(self.low)
+
+    def summary(self) -> str:
+        """One line."""
+        if self.empty:
+            return display.EMPTY
+        return (
+            f"{_shown(self.low)} to {_shown(self.high)} ({display.percent(self.level)}); "
+            f"identified range {_shown(self.identified[0])} to {_shown(self.identified[1])}"
+        )
+
+    __str__ = summary
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "level": self.level,
+            "low": display.plain(self.low),
+            "high": display.plain(self.high),
+            "identified": [display.plain(end) for end in self.identified],
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FrequencyBounds:
+    """The range of each frequency over all distributions that go with the reports.
+
+    Made by ``estimate.frequencies(..., method="bounds")``, for channels that do not tell all values apart. Nothing is
+    assumed about the distribution of the truths.
+
+    Attributes
+    ----------
+    identified : array (values, 2)
+        Range of each frequency at the fitted report shares: what more people would not narrow.
+    n : int
+        Number of reports.
+    labels : sequence
+        The true values; their codes when labels are not known.
+    notes : tuple of str
+        What a reader should know.
+    """
+
+    channels: Channels
+    evidence: Evidence
+    fitted: Floats
+    target: str
+    notes: tuple[str, ...] = ()
+    column: str | None = None
+    method: str = field(default="bounds", init=False)
+    _kept: dict[float, Floats] = field(default_factory=dict, init=False)
+
+    @property
+    def n(self) -> int:
+        """Number of reports."""
+        return self.evidence.n
+
+    @property
+    def mechanism(self) -> FiniteMechanism:
+        """The design."""
+        return self.channels.mechanisms[0]
+
+    @property
+    def labels(self) -> Any:
+        """The true values in code order; their codes when labels are not known."""
+        labels = self.channels.labels
+        if labels is None:
+            return range(self.channels.truths)
+        return labels.labels if isinstance(labels, Domain) else list(labels)
+
+    @cached_property
+    def _channel(self) -> Floats:
+        return self.mechanism.matrix()
+
+    @cached_property
+    def _without_sampling(self) -> Identified:
+        return Identified(self.fitted, self._channel)
+
+    def _possible(self, level: float) -> Possible:
+        return Possible(self._channel, share_region(self.evidence, self.target, level))
+
+    @cached_property
+    def identified(self) -> Floats:
+        """Range of each frequency at the fitted report shares, (values, 2)."""
+        return _frozen(_each(self._without_sampling, self._channel))
+
+    def bounds(self, level: float = 0.95) -> Floats:
+        """Ranges with sampling error, (values, 2): all of them hold at once with at least this confidence.
+
+        They cover the identified range, so they also cover every distribution in it. (nan, nan) when the reports
+        contradict the design.
+        """
+        level = intervals.checked_level(level)
+        if level not in self._kept:
+            self._kept[level] = _frozen(_each(self._possible(level), self._channel))
+        return self._kept[level]
+
+    def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
+        """The same as :meth:`bounds`; there is one method."""
+        if method not in (None, "bounds"):
+            raise EstimationError(f'the ranges of unidentified frequencies have one method, "bounds", not {method!r}')
+        return self.bounds(level)
+
+    @property
+    def estimate(self) -> Floats:
+        """The middle of each identified range: a number to draw, not an estimate that more people would improve."""
+        return np.asarray(self.identified.mean(axis=1))
+
+    @property
+    def std_error(self) -> Floats:
+        """There is none: the error does not vanish with n."""
+        return np.full(self.channels.truths, np.nan)
+
+    def functional(self, scores: ArrayLike, level: float = 0.95) -> Range:
+        """The range of ``Σ_x scores_x f_x``, for one number per value."""
+        level = intervals.checked_level(level)
+        numbers = np.asarray(scores, float)
+        if numbers.shape != (self.channels.truths,) or not np.all(np.isfinite(numbers)):
+            raise EstimationError(f"scores must be {self.channels.truths} finite numbers, one per value")
+        inner = self._without_sampling.range(numbers)
+        outer = self._possible(level).range(numbers)
+        return Range(inner, *_covering(outer, inner), level)
+
+    def mean(self, level: float = 0.95, positions: ArrayLike | None = None) -> Range:
+        """The range of the mean: of the positions of the domain, of numeric labels, or of given positions."""
+        return self.functional(self._positions() if positions is None else positions, level)
+
+    def quantile(self, q: float = 0.5, level: float = 0.95) -> Range:
+        """The range of a quantile: the smallest value that at least the share q of people do not exceed.
+
+        Values are taken in code order. With F_k the share of people up to value k, the quantile is at least the
+        first k where F_k *can* reach q, and at most the first where it *must*.
+        """
+        level = intervals.checked_level(level)
+        if not 0 < q < 1:
+            raise EstimationError(f"a quantile lies strictly between 0 and 1, not {q}")
+        inner = self._quantile(self._without_sampling, q)
+        outer = self._quantile(self._possible(level), q)
+        label = self.channels.label
+        named = [math.nan if code is None else label(code) for code in (*inner, *outer)]
+        return Range((named[0], named[1]), named[2], named[3], level)
+
+    def _quantile(self, programme: Programme, q: float) -> tuple[int | None, int | None]:
+        size = self.channels.truths
+
+        def up_to(k: int) -> Floats:
+            return (np.arange(size) <= k).astype(float)
+
+        if math.isnan(programme.least(up_to(0))):
+            return None, None
+        can = _first(size, lambda k: -programme.least(-up_to(k)) >= q - _POINT)
+        must = _first(size, lambda k: programme.least(up_to(k)) >= q - _POINT)
+        return can, must
+
+    def _positions(self) -> Floats:
+        domain = self.channels.labels
+        if hasattr(domain, "positions"):
+            return np.asarray(domain.positions, float)
+        try:
+            return np.array([float(label) for label in self.labels])
+        except (TypeError, ValueError):
+            raise EstimationError("the values have no positions to average: give positions, one per value") from None
+
+    def summary(self, level: float = 0.95, method: str | None = None) -> str:
+        """A table to read: value, identified range, range with sampling error, and the notes."""
+        bounds = self.interval(level, method)
+        shown = min(self.channels.truths, display.SHOWN)
+        header = ["value", "identified range", f"{display.percent(level)} range, all values at once"]
+        lines = [
+            [
+                display.label_text(self.channels.label(code)),
+                display.ends(*self.identified[code]),
+                display.ends(*bounds[code], empty=bool(np.isnan(bounds[code, 0]))),
+            ]
+            for code in range(shown)
+        ]
+        text = f"{self.heading()}\n\n{display.aligned(header, lines)}"
+        if self.channels.truths > shown:
+            text += f"\n… and {self.channels.truths - shown:,} more values"
+        return text + "".join(f"\nNote: {note}." for note in self.notes)
+
+    def heading(self) -> str:
+        """What was estimated, from what."""
+        what = f'Ranges of the frequencies of "{self.column}"' if self.column else "Ranges of the frequencies"
+        whom = "of the population" if self.target == "population" else "in the table of those who reported"
+        return f"{what} {whom}, n = {self.n:,}"
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        return f"<{self.heading()}, {self.channels.truths:,} values>"
+
+    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        bounds = self.interval(level, method)
+        return {
+            "kind": "frequency bounds",
+            "column": self.column,
+            "n": self.n,
+            "method": self.method,
+            "target": self.target,
+            "labels": display.plain(list(self.labels)),
+            "identified": {
+                "low": display.plain(self.identified[:, 0]),
+                "high": display.plain(self.identified[:, 1]),
+            },
+            "interval": {
+                "level": level,
+                "method": self.method,
+                "low": display.plain(bounds[:, 0]),
+                "high": display.plain(bounds[:, 1]),
+            },
+            "notes": list(self.notes),
+        }
+
+
+def bounds_from(
+    evidence: Evidence, channels: Channels, target: str, *, notes: tuple[str, ...] = (), column: str | None = None
+) -> FrequencyBounds:
+    """The ranges from evidence that has been collected."""
+    if evidence.n == 0:
+        raise EstimationError("there are no reports to estimate from (n = 0)")
+    if len(channels.mechanisms) > 1:
+        raise EstimationError('method = "bounds" works with one design; these rows were asked under several')
+    if channels.truths > MAX_VALUES or channels.reports > MAX_VALUES:
+        raise EstimationError(
+            f"ranges are limited to {MAX_VALUES:,} values, each of which takes two linear programmes; "
+            f"there are {max(channels.truths, channels.reports):,}"
+        )
+    weights = np.asarray(evidence.counts, float) if evidence.weights is None else evidence.weights
+    fitted = channels.fit(weights).frequencies
+    told = [*notes, *evidence.notes]
+    if channels.is_identified():
+        told.append('the channel tells all values apart: method="unbiased" gives each frequency with its error bar')
+    else:
+        told.append(
+            "the channel does not tell all values apart: ranges hold for every distribution that goes with the "
+            "reports, and more people do not narrow them below the identified range"
+        )
+    return FrequencyBounds(channels, evidence, _frozen(fitted), target, tuple(told), column)
+
+
+def _each(programme: Programme, channel: Floats) -> Floats:
+    """The range of every single frequency, within [0, 1]; values with the same row have the same range."""
+    size = len(channel)
+    alike: dict[bytes, list[int]] = {}
+    for code, row in enumerate(channel):
+        alike.setdefault(row.tobytes(), []).append(code)
+    out = np.full((size, 2), np.nan)
+    for codes in alike.values():
+        scores = np.zeros(size)
+        scores[codes[0]] = 1.0
+        low, high = programme.range(scores)
+        if math.isnan(low):
+            break
+        out[codes] = low if low > _ZERO else 0.0, min(high, 1.0)
+    return out
+
+
+def _covering(outer: tuple[float, float], inner: tuple[float, float]) -> tuple[float, float]:
+    """The range with sampling error contains the identified one; only the tolerance of the solver can part them."""
+    if math.isnan(outer[0]):
+        return outer
+    return (
+        min(outer[0], inner[0]) if inner[0] > outer[0] - _POINT else outer[0],
+        max(outer[1], inner[1]) if inner[1] < outer[1] + _POINT else outer[1],
+    )
+
+
+def _first(size: int, holds: Callable[[int], bool]) -> int:
+    """The first code at which a statement that stays true holds; the last one if it never does."""
+    low, high = 0, size - 1
+    while low < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _shown(value: Any) -> str:
+    return display.number(value) if isinstance(value, float) else str(value)
+
+
+def _frozen(values: Floats) -> Floats:
+    values.flags.writeable = False
+    return values

@@ -1,0 +1,283 @@
+"""Tables of two or three jointly randomised columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import EstimationError
+from discreet.estimate import display
+from discreet.estimate.frequencies import check_choice, collect, declared, estimate_from, left_out_note
+from discreet.estimate.independence import IndependenceTest
+from discreet.estimate.intervals import two_sided_quantile
+from discreet.estimate.joint.channels import Floats, JointChannels
+from discreet.estimate.joint.independence import joint_independence_test
+from discreet.estimate.result import Frequencies
+from discreet.estimate.rows import ArrayColumn, Column, ReleaseColumn, is_release
+from discreet.mechanisms.joint import JointResponse, JointView
+
+
+def joint_table(
+    reports: Any,
+    mechanism: Any,
+    attributes: Sequence[int] = (),
+    *,
+    labels: Sequence[Any] = (),
+    weights: Any = None,
+    strata: Any = None,
+    clusters: Any = None,
+    target: str = "population",
+) -> JointTable:
+    """The joint frequencies of two or three columns that were randomised together.
+
+    ``F̂ = A p̂`` with A the inverse of the exact channel of these attributes, which is not a Kronecker product: errors
+    of different attributes are correlated, and every covariance here knows it. Two ways to call it::
+
+        joint_table(reports, mechanism, (0, 1, 2))
+        joint_table(release, ["smokes", "region", "drinks"])
+
+    Parameters
+    ----------
+    reports : array (n, k) of int, or Release
+        Report codes of all attributes.
+    mechanism : JointResponse, or list of str
+        What randomised them; with a release, two or three columns of one joint block.
+    attributes : sequence of int
+        Two or three of them.
+    labels : sequence of Domain or list, optional
+        True values of each of these attributes.
+    weights, strata, clusters, target
+        As for :func:`discreet.estimate.frequencies`.
+    """
+    check_choice("target", target, ("population", "table"))
+    release: Any = None
+    column: Column
+    names: tuple[str | None, ...] = ()
+    if is_release(reports):
+        release, names = reports, tuple(mechanism)
+        channels, column = _of_release(release, names)
+        total, survey = int(release.rows), release.survey
+        weights, strata = declared(weights, survey.weight), declared(strata, survey.strata)
+        clusters = declared(clusters, survey.cluster)
+    else:
+        channels, codes = _in_memory(reports, mechanism, attributes, labels)
+        column, total = codes, len(codes.codes)
+        weights, strata, clusters = (declared(given, None) for given in (weights, strata, clusters))
+    evidence, left_out = collect(
+        release, total, [column], target, weights=weights, strata=strata, clusters=clusters, groups=None
+    )
+    cells = estimate_from(evidence[0][1], channels, target=target, notes=left_out_note(left_out))
+    return JointTable(cells, channels, names)
+
+
+def _in_memory(
+    reports: Any, mechanism: Any, attributes: Sequence[int], labels: Sequence[Any]
+) -> tuple[JointChannels, ArrayColumn]:
+    if not isinstance(mechanism, JointResponse):
+        raise EstimationError(f"a joint response is needed, not {type(mechanism).__name__}")
+    chosen = _two_or_three(attributes)
+    codes = np.asarray(reports)
+    if codes.ndim != 2 or codes.shape[1] != len(mechanism.sizes):
+        raise EstimationError(
+            f"reports must be a table of {len(mechanism.sizes)} columns of codes, not of the shape {codes.shape}"
+        )
+    channels = JointChannels.of(mechanism, chosen, tuple(labels))
+    columns = [ArrayColumn(codes[:, i], column) for i, column in zip(chosen, channels.columns, strict=True)]
+    return channels, ArrayColumn(combine([column.codes for column in columns], channels.shape), channels.together)
+
+
+def _of_release(release: Any, names: tuple[Any, ...]) -> tuple[JointChannels, CombinedColumn]:
+    columns = [ReleaseColumn(release, str(name)) for name in _two_or_three(names)]
+    views = [column.channels.mechanisms[0] for column in columns]
+    first = views[0]
+    if not all(isinstance(view, JointView) for view in views) or not isinstance(first, JointView):
+        raise EstimationError("these columns were not randomised together; estimate.crosstab takes two of them")
+    joint = [view for view in views if isinstance(view, JointView) and view.joint == first.joint]
+    if len(joint) != len(views):
+        raise EstimationError("these columns belong to different joint blocks; estimate.crosstab takes two of them")
+    attributes = tuple(view.attributes[0] for view in joint)
+    channels = JointChannels.of(first.joint, attributes, tuple(column.channels.labels for column in columns))
+    return channels, CombinedColumn(columns, channels.shape)
+
+
+def _two_or_three(chosen: Sequence[Any]) -> tuple[Any, ...]:
+    if len(chosen) not in (2, 3) or len(set(chosen)) != len(chosen):
+        raise EstimationError(f"a table of two or three different columns can be made, not of {len(chosen)}")
+    return tuple(chosen)
+
+
+class CombinedColumn:
+    """Several columns of a release, read as one column of combined codes."""
+
+    def __init__(self, columns: Sequence[ReleaseColumn], shape: tuple[int, ...]) -> None:
+        self._columns = columns
+        self._shape = shape
+
+    @property
+    def reports(self) -> int:
+        """Number of combinations."""
+        return math.prod(self._shape)
+
+    @property
+    def needs(self) -> list[str]:
+        """All columns."""
+        return [name for column in self._columns for name in column.needs]
+
+    def encode(self, read: Callable[[str], Any], rows: slice) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+        """Combined codes, and rows in which any answer is missing."""
+        parts = [column.encode(read, rows) for column in self._columns]
+        masks = [mask for _, mask in parts if mask is not None]
+        codes = combine([codes for codes, _ in parts], self._shape)
+        return codes, np.logical_or.reduce(masks) if masks else None
+
+
+def combine(codes: Sequence[Any], shape: tuple[int, ...]) -> Any:
+    """Codes of several columns as one; codes out of range are refused, since they would mix up cells."""
+    for position, (column, size) in enumerate(zip(codes, shape, strict=True)):
+        if column.size and (int(column.min()) < 0 or int(column.max()) >= size):
+            row = int(np.flatnonzero((column < 0) | (column >= size))[0])
+            raise EstimationError(f"row {row} (counted from 0): report {position} is out of range")
+    return np.ravel_multi_index(tuple(column.astype(np.int64) for column in codes), shape)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointTable:
+    """Joint frequencies of two or three columns. Made by :func:`joint_table` or ``estimate.crosstab``.
+
+    Attributes
+    ----------
+    estimate, std_error : array (values of the first, of the second[, of the third])
+    covariance : array (cells, cells), in row order
+    """
+
+    cells: Frequencies
+    channels: JointChannels
+    names: tuple[str | None, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of values of each column."""
+        return self.channels.shape
+
+    @property
+    def n(self) -> int:
+        """Number of reports."""
+        return self.cells.n
+
+    @property
+    def target(self) -> str:
+        """Population or table."""
+        return self.cells.target
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know."""
+        return self.cells.notes
+
+    @property
+    def labels(self) -> list[list[Any]]:
+        """True values of each column."""
+        return [[column.label(code) for code in range(column.truths)] for column in self.channels.columns]
+
+    @property
+    def row_labels(self) -> list[Any]:
+        """True values of the first column."""
+        return self.labels[0]
+
+    @property
+    def column_labels(self) -> list[Any]:
+        """True values of the second column."""
+        return self.labels[1]
+
+    @cached_property
+    def estimate(self) -> Floats:
+        """Joint frequencies; unbiased, so a cell may be negative."""
+        return self.cells.estimate.reshape(self.shape)
+
+    @cached_property
+    def std_error(self) -> Floats:
+        """Standard errors."""
+        return self.cells.std_error.reshape(self.shape)
+
+    @property
+    def covariance(self) -> Floats:
+        """Covariance of all cells in row order."""
+        return self.cells.covariance
+
+    def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
+        """Confidence intervals, one (low, high) per cell."""
+        return self.cells.interval(level, method).reshape(*self.shape, 2)
+
+    def chi_square(self) -> IndependenceTest:
+        """Test whether the true values of two columns are independent; valid after joint randomisation."""
+        if len(self.shape) != 2:
+            raise EstimationError("independence is tested for two attributes")
+        if self.target == "table":
+            raise EstimationError(
+                'independence is a statement about a population; make the cross-table with target="population"'
+            )
+        return joint_independence_test(self.cells.evidence, self.channels)
+
+    def odds_ratio(self, level: float = 0.95) -> tuple[float, float, float]:
+        """``f00 f11/(f01 f10)`` of two yes/no attributes with its interval: normal on the logarithm.
+
+        The standard error is ``√(g' Cov g)`` with g = (1/f00, −1/f01, −1/f10, 1/f11) and the full covariance of the
+        corrected cells.
+        """
+        if self.shape != (2, 2):
+            raise EstimationError("an odds ratio needs two attributes with two values each")
+        cells = self.estimate.reshape(-1)
+        if cells.min() <= 0:
+            raise EstimationError("a corrected cell is not positive: there are too few reports for an odds ratio")
+        gradient = np.array([1, -1, -1, 1]) / cells
+        log_ratio = float(np.array([1, -1, -1, 1]) @ np.log(cells))
+        half = two_sided_quantile(level, math.inf) * math.sqrt(float(gradient @ self.covariance @ gradient))
+        return math.exp(log_ratio), math.exp(log_ratio - half), math.exp(log_ratio + half)
+
+    def summary(self, level: float = 0.95, method: str | None = None) -> str:
+        """A table to read, one line per cell."""
+        bounds = self.interval(level, method).reshape(-1, 2)
+        header = [name or f"column {i}" for i, name in enumerate(self.names or (None,) * len(self.shape))]
+        header += ["estimate", "std. error", f"{display.percent(level)} interval"]
+        lines = []
+        for code in range(min(self.channels.truths, 2 * display.SHOWN)):
+            ends = display.ends(bounds[code, 0], bounds[code, 1], empty=bool(np.isnan(bounds[code, 0])))
+            figures = [display.number(self.cells.estimate[code]), display.number(self.cells.std_error[code]), ends]
+            lines.append([display.label_text(label) for label in self.channels.label(code)] + figures)
+        text = f"{self.heading()}\n\n{display.aligned(header, lines, text_columns=len(self.shape))}"
+        if self.channels.truths > len(lines):
+            text += f"\n… and {self.channels.truths - len(lines):,} more cells"
+        return text + "".join(f"\nNote: {note}." for note in self.notes)
+
+    def heading(self) -> str:
+        """What was estimated, from what."""
+        named = " × ".join(f'"{name}"' for name in self.names if name)
+        whom = "of the population" if self.target == "population" else "in the table of those who reported"
+        return f"Joint frequencies{f' of {named}' if named else ''} {whom}: unbiased, n = {self.n:,}"
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        return f"<{self.heading()}, {' × '.join(map(str, self.shape))}>"
+
+    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        bounds = self.interval(level, method)
+        return {
+            "kind": "crosstab",
+            "columns": list(self.names),
+            "n": self.n,
+            "target": self.target,
+            "labels": [display.plain(labels) for labels in self.labels],
+            "estimate": display.plain(self.estimate),
+            "std_error": display.plain(self.std_error),
+            "interval": {"level": level, "low": display.plain(bounds[..., 0]), "high": display.plain(bounds[..., 1])},
+            "notes": list(self.notes),
+        }

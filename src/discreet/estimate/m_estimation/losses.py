@@ -1,0 +1,417 @@
+"""Losses that an analyst can fit to privatised records.
+
+A loss on a linear index ``η = θ'x`` knows itself and its curvature, plain and averaged over a Laplace variable
+(:mod:`~discreet.estimate.m_estimation.smoothing`); that is all that its exact correction needs, since
+
+    ℓ(x1)/δ₀ + (1 − 1/δ₀) E[ℓ(x1 + S)] = ℓ(η₁) − (1 − δ₀) q (K_v ℓ'')(η₁),   q = ‖Λθ‖²/2,  v = δ₀ q,
+
+Λ the scales of the noise (of privatised coordinates only). The right-hand side also has the right limit at δ₀ = 0.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import EstimationError
+from discreet.estimate.m_estimation.smoothing import Smoother, laplace_mixture
+
+__all__ = [
+    "Autodiff",
+    "Check",
+    "Expectation",
+    "Hinge",
+    "Huber",
+    "IndexLoss",
+    "Logistic",
+    "Poisson",
+    "Probit",
+    "Squared",
+]
+
+Floats = NDArray[np.float64]
+Terms = tuple[Floats, Floats, Floats]
+
+
+class IndexLoss(ABC):
+    """A loss of a linear index and an outcome."""
+
+    #: How summaries and ``m_estimate`` call it.
+    name: ClassVar[str]
+    #: Which outcomes it takes.
+    outcomes: ClassVar[Literal["number", "binary", "count"]] = "number"
+    #: Whether it depends on y − η alone, so that the outcome may be noisy too.
+    location: ClassVar[bool] = False
+    #: Whether it has a kink: then its correction needs exactly published records.
+    kinked: ClassVar[bool] = False
+    #: ℓ'' where it is a constant: the correction is then the same for every row.
+    constant_curvature: ClassVar[float | None] = None
+
+    @abstractmethod
+    def plain(self, eta: Floats, y: Floats) -> Terms:
+        """ℓ and its first two derivatives in η."""
+
+    @abstractmethod
+    def curvature(self, eta: Floats, y: Floats, v: float) -> Terms:
+        """``K_v ℓ''`` and its first two derivatives in η; at v = 0 the curvature itself."""
+
+    def smoothed(self, bandwidth: float) -> Self:  # noqa: ARG002  # smooth losses need no bandwidth
+        """The loss with its kink, if any, averaged over a Laplace variable of this scale."""
+        return self
+
+    def start(self, y: Floats) -> tuple[Floats, float]:
+        """An outcome and a factor such that least squares gives a first guess."""
+        return y, 1.0
+
+    def check(self, q: float) -> str | None:  # noqa: ARG002  # most corrections exist everywhere
+        """Why the correction does not exist at this amount of noise, or None."""
+        return None
+
+
+@dataclass(frozen=True)
+class Squared(IndexLoss):
+    """``(y − η)²``: linear regression, in closed form."""
+
+    name: ClassVar[str] = "squared"
+    location: ClassVar[bool] = True
+    constant_curvature: ClassVar[float | None] = 2.0
+
+    def plain(self, eta: Floats, y: Floats) -> Terms:
+        """The square and its derivatives."""
+        r = y - eta
+        return r * r, -2 * r, np.full_like(r, 2.0)
+
+    def curvature(self, eta: Floats, y: Floats, v: float) -> Terms:  # noqa: ARG002  # constant
+        """Two, everywhere."""
+        zero = np.zeros_like(eta)
+        return zero + 2.0, zero, zero
+
+
+@dataclass(frozen=True)
+class Logistic(IndexLoss):
+    """``ln(1 + e^η) − yη``: logistic regression."""
+
+    name: ClassVar[str] = "logistic"
+    outcomes: ClassVar[Literal["number", "binary", "count"]] = "binary"
+
+    def plain(self, eta: Floats, y: Floats) -> Terms:
+        """Negative log-likelihood and its derivatives."""
+        e = np.exp(-np.abs(eta))
+        p = np.where(eta >= 0, 1.0, e) / (1 + e)
+        return np.maximum(eta, 0) + np.log1p(e) - y * eta, p - y, e / (1 + e) ** 2
+
+    def curvature(self, eta: Floats, y: Floats, v: float) -> Terms:  # noqa: ARG002  # free of y
+        """The logistic density, averaged."""
+        return _logistic_smoother().average(eta, v)
+
+    def start(self, y: Floats) -> tuple[Floats, float]:
+        """Near zero the probability is ½ + η/4."""
+        return y - 0.5, 4.0
+
+
+@dataclass(frozen=True)
+class Probit(IndexLoss):
+    """``−ln Φ((2y − 1)η)``: probit regression."""
+
+    name: ClassVar[str] = "probit"
+    outcomes: ClassVar[Literal["number", "binary", "count"]] = "binary"
+
+    def plain(self, eta: Floats, y: Floats) -> Terms:
+        """Negative log-likelihood and its derivatives."""
+        from scipy.special import log_ndtr
+
+        sign = 2 * y - 1
+        s = sign * eta
+        log_tail = log_ndtr(s)
+        hazard = np.exp(-s * s / 2 - log_tail) / math.sqrt(2 * math.pi)
+        return -log_tail, -sign * hazard, hazard * (s + hazard)
+
+    def curvature(self, eta: Floats, y: Floats, v: float) -> Terms:
+        """A function of (2y − 1)η, averaged."""
+        sign = 2 * y - 1
+        value, slope, bend = _probit_smoother().average(sign * eta, v)
+        return value, sign * slope, bend
+
+    def start(self, y: Floats) -> tuple[Floats, float]:
+        """Near zero the probability is ½ + η/√(2π)."""
+        return y - 0.5, math.sqrt(2 * math.pi)
+
+
+@dataclass(frozen=True)
+class Poisson(IndexLoss):
+    """``e^η − yη``: Poisson regression. The average over Laplace noise is finite only for v < 1."""
+
+    name: ClassVar[str] = "poisson"
+    outcomes: ClassVar[Literal["number", "binary", "count"]] = "count"
+
+    def plain(self, eta: Floats, y: Floats) -> Terms:
+        """Negative log-likelihood and its derivatives."""
+        e = np.exp(np.minimum(eta, 600.0))
+        return e - y * eta, e - y, e
+
+    def curvature(self, eta: Floats, y: Floats, v: float) -> Terms:  # noqa: ARG002  # free of y
+        """``e^η/(1 − v)``: the moment generating function of a Laplace variable."""
+        if v >= 1:
+            raise EstimationError("the corrected Poisson loss does not exist: the noise times the coefficients is √2")
+        e = np.exp(np.minimum(eta, 600.0)) / (1 - v)
+        return e, e, e
+
+    def start(self, y: Floats) -> tuple[Floats, float]:
+        """Logarithms, kept finite."""
+        return np.log(np.maximum(y, 0) + 0.5), 1.0
+
+    def check(self, q: float) -> str | None:
+        """λ‖θ‖ < √2 for the loss, < 1/√2 for the second moment of its gradient."""
+        if q >= 1:
+            return "the corrected Poisson loss does not exist here: λ‖θ‖ must be below √2"
+        if q >= 0.25:
+            return (
+                f"λ‖θ‖ = {math.sqrt(2 * q):.3g} is above 1/√2: the gradient has no variance, and the standard errors "
+                "mean nothing"
+            )
+        return None
+
+
+@dataclass(frozen=True)
+class _Kinked(IndexLoss):
+    """τu₊ + (1 − τ)u₋ of ``u = offset − slope·η``, the kink averaged over a Laplace variable."""
+
+    bandwidth: float = 0.0
+    kinked: ClassVar[bool] = True
+
+    def _kink(self, eta: Floats, y: Floats) -> tuple[Floats, Floats | float, float]:
+        """U, du/dη and τ."""
+        raise NotImplementedError
+
+    def smoothed(self, bandwidth: float) -> Self:
+        """The same with this scale of smoothing."""
+        return replace(self, bandwidth=bandwidth)
+
+    def plain(self, eta: Floats, y: Floats) -> Terms:
+        """``ρ(u) + (h/2)e^{−|u|/h}`` and its derivatives."""
+        u, du, tau = self._kink(eta, y)
+        value = np.where(u >= 0, tau * u, (tau - 1) * u)
+        slope = np.where(u > 0, tau, np.where(u < 0, tau - 1, tau - 0.5))
+        if self.bandwidth == 0:
+            return value, slope * du, np.zeros_like(u)
+        extra = laplace_mixture(u, (self.bandwidth**2,))
+        return value + extra[0], (slope + extra[1]) * du, extra[2] * du * du
+
+    def curvature(self, eta: Floats, y: Floats, v: float) -> Terms:
+        """The density of the Laplace variables at u."""
+        u, du, _ = self._kink(eta, y)
+        scale = du * du
+        variances = tuple(one for one in (v, self.bandwidth**2) if one > 0)
+        if not variances:
+            raise EstimationError(
+                f"the {self.name} loss has a kink: it cannot be corrected when no record is published exactly "
+                "(zero probability 0)"
+            )
+        _, _, density, slope = laplace_mixture(u, variances)
+        if len(variances) == 1:
+            bend = density / variances[0]
+        else:  # K_v f = f + v (K_v f)'', f the density of the bandwidth alone
+            bend = (density - laplace_mixture(u, (self.bandwidth**2,))[2]) / v
+        return density * scale, slope * scale * du, bend * scale * scale
+
+
+@dataclass(frozen=True)
+class Check(_Kinked):
+    """``ρ_τ(y − η)``: quantile regression, the median by default.
+
+    Parameters
+    ----------
+    tau : float
+        The quantile, strictly between 0 and 1.
+    """
+
+    tau: float = 0.5
+    name: ClassVar[str] = "check"
+    location: ClassVar[bool] = True
+
+    def __init__(self, tau: float = 0.5, bandwidth: float = 0.0) -> None:
+        if not 0 < float(tau) < 1:
+            raise EstimationError(f"tau must lie strictly between 0 and 1, not {tau}")
+        object.__setattr__(self, "tau", float(tau))
+        object.__setattr__(self, "bandwidth", float(bandwidth))
+
+    def _kink(self, eta: Floats, y: Floats) -> tuple[Floats, Floats | float, float]:
+        return y - eta, -1.0, self.tau
+
+
+@dataclass(frozen=True)
+class Hinge(_Kinked):
+    """``(1 − mη)₊`` with m = ±1: the linear support vector machine; outcomes 0/1 or −1/1."""
+
+    name: ClassVar[str] = "hinge"
+    outcomes: ClassVar[Literal["number", "binary", "count"]] = "binary"
+
+    def _kink(self, eta: Floats, y: Floats) -> tuple[Floats, Floats | float, float]:
+        sign = 2 * y - 1
+        return 1 - sign * eta, -sign, 1.0
+
+    def start(self, y: Floats) -> tuple[Floats, float]:
+        """Least squares on −1 and 1."""
+        return 2 * y - 1, 1.0
+
+
+@dataclass(frozen=True)
+class Huber(IndexLoss):
+    """``r²/2`` for ``|r| ≤ k``, ``k|r| − k²/2`` beyond.
+
+    Parameters
+    ----------
+    threshold : float
+        k, in the units of the outcome.
+    """
+
+    threshold: float = 1.345
+    name: ClassVar[str] = "huber"
+    location: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.threshold) and self.threshold > 0):
+            raise EstimationError(f"the threshold must be finite and above 0, not {self.threshold}")
+
+    def plain(self, eta: Floats, y: Floats) -> Terms:
+        """The loss and its derivatives."""
+        r, k = y - eta, self.threshold
+        size = np.abs(r)
+        value = np.where(size <= k, r * r / 2, k * size - k * k / 2)
+        return value, -np.clip(r, -k, k), (size <= k).astype(float)
+
+    def curvature(self, eta: Floats, y: Floats, v: float) -> Terms:
+        """``P(|r + √v L| ≤ k)``."""
+        if v <= 0:
+            raise EstimationError(
+                "the curvature of the Huber loss jumps: it cannot be corrected when no record is published exactly"
+            )
+        r, k = y - eta, self.threshold
+        _, first, density, _ = laplace_mixture(r + k, (v,))
+        _, other, density2, _ = laplace_mixture(r - k, (v,))
+        step = (r + k > 0).astype(float) + 0.5 * (r == -k) - (r - k > 0) - 0.5 * (r == k)
+        inside = (np.abs(r) <= k).astype(float)
+        value = step + first - other
+        return value, -(density - density2), (value - inside) / v
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """The mean of any function of a record: ``θ = E f(x)``.
+
+    Parameters
+    ----------
+    function : callable
+        Takes an n × d array, returns n numbers or n × k.
+    laplacian : callable, optional
+        ``Σ ∂²f/∂x_j²``, needed by the methods "sdrcl" and "sl", and by "exact" at zero probability 0.
+    draws : int, optional
+        In more than one dimension, how many draws of S the average is taken over; 32 by default. The Monte Carlo
+        error that is left is part of the standard error.
+    """
+
+    function: Callable[[Floats], Any]
+    laplacian: Callable[[Floats], Any] | None = None
+    draws: int | None = None
+    name: ClassVar[str] = "expectation"
+
+
+@dataclass(frozen=True)
+class Autodiff:
+    """A loss written in JAX (extra ``autodiff``): ``function(theta, x, y)`` for *one* record, returning one number.
+
+    Gradients in θ and Laplacians in x are then exact instead of numerical.
+    """
+
+    function: Callable[..., Any]
+    name: ClassVar[str] = "autodiff"
+
+    def compiled(self, with_outcome: bool) -> tuple[Callable[..., Floats], Callable[..., Floats]]:
+        """Values and gradients for all rows at once."""
+        try:
+            import jax  # type: ignore[import-not-found, unused-ignore]  # an optional extra
+        except ImportError:
+            raise EstimationError(
+                "a loss for automatic differentiation needs JAX: pip install 'discreet[autodiff]'"
+            ) from None
+        jax.config.update("jax_enable_x64", True)
+        axes = (None, 0, 0) if with_outcome else (None, 0)
+        value = jax.jit(jax.vmap(self.function, axes))
+        gradient = jax.jit(jax.vmap(jax.grad(self.function), axes))
+        return (lambda *a: np.asarray(value(*a), float)), (lambda *a: np.asarray(gradient(*a), float))
+
+    def laplacian(self, weights: Floats) -> Callable[..., Any]:
+        """``Σ w_j ∂²ℓ/∂x_j²`` of one record, again a JAX function."""
+        import jax
+        import jax.numpy as jnp  # type: ignore[import-not-found, unused-ignore]  # an optional extra
+
+        function = self.function
+        scale = jnp.asarray(weights)
+
+        def trace(theta: Any, x: Any, *y: Any) -> Any:
+            return jnp.sum(scale * jnp.diagonal(jax.hessian(function, argnums=1)(theta, x, *y)))
+
+        return trace
+
+
+@cache
+def _logistic_smoother() -> Smoother:
+    def density(t: Floats) -> Floats:
+        e = np.exp(-np.abs(t))
+        f = e / (1 + e) ** 2
+        odd = -np.sign(t) * (1 - e) / (1 + e)  # f' = f·odd
+        # f = (1 − odd²)/4 and odd' = −2f give the higher derivatives.
+        return np.stack(
+            [f, f * odd, f * (odd**2 - 2 * f), f * odd * (odd**2 - 8 * f), f * (odd**4 - 22 * f * odd**2 + 16 * f * f)]
+        )
+
+    return Smoother(density, -40.0, 40.0)
+
+
+@cache
+def _probit_smoother() -> Smoother:
+    from scipy.special import log_ndtr
+
+    def curve(s: Floats) -> Floats:
+        h = np.exp(-s * s / 2 - log_ndtr(s)) / math.sqrt(2 * math.pi)  # h' = −h(s + h)
+        h1 = -h * (s + h)
+        f = -h1
+        h2 = -(h1 * (s + h) + h * (1 + h1))
+        h3 = -(h2 * (s + h) + 2 * h1 * (1 + h1) + h * h2)
+        h4 = -(h3 * (s + h) + 3 * h2 * (1 + h1) + 3 * h1 * h2 + h * h3)
+        h5 = -(h4 * (s + h) + 4 * h3 * (1 + h1) + 6 * h2 * h2 + 4 * h1 * h3 + h * h4)
+        return np.stack([f, -h2, -h3, -h4, -h5])
+
+    return Smoother(curve, -60.0, 40.0)
+
+
+_NAMED: dict[str, Callable[[], IndexLoss]] = {
+    "squared": Squared,
+    "logistic": Logistic,
+    "probit": Probit,
+    "poisson": Poisson,
+    "check": Check,
+    "median": Check,
+    "huber": Huber,
+    "hinge": Hinge,
+}
+
+
+def resolve(loss: Any) -> IndexLoss | Expectation | Autodiff | Callable[..., Any]:
+    """A loss from its name, an instance, a class or a function."""
+    if isinstance(loss, str):
+        if loss not in _NAMED:
+            raise EstimationError(f"the loss must be one of {', '.join(_NAMED)}, not {loss!r}")
+        return _NAMED[loss]()
+    if isinstance(loss, type) and issubclass(loss, IndexLoss):
+        return loss()
+    if isinstance(loss, (IndexLoss, Expectation, Autodiff)) or callable(loss):
+        return loss  # type: ignore[no-any-return]  # a function of the user
+    raise EstimationError(f"a loss is a name, one of estimate.losses, or a function, not {type(loss).__name__}")

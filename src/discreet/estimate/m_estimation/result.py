@@ -1,0 +1,145 @@
+"""What an M-estimate returns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import EstimationError
+from discreet.estimate import display
+from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
+from discreet.estimate.regression import inference, table
+from discreet.estimate.regression.result import standard_errors
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MEstimate:
+    """An M-estimate from privatised records, about the true ones.
+
+    Attributes
+    ----------
+    coefficients, estimate : array
+        Private covariates in the order of the reports, then public ones.
+    covariance, std_error : array
+        The sandwich ``V⁻¹ A V⁻¹/n``: V the second derivative of the corrected risk, A the second moment of the
+        corrected gradient, so noise and sampling are both in it.
+    names : tuple of str
+    n : int
+        Rows.
+    loss, method : str
+    converged : bool
+        Whether this is a local minimum inside the compact set.
+    status : str
+        What happened, in words.
+    notes : tuple of str
+    """
+
+    coefficients: Floats
+    covariance: Floats
+    names: tuple[str, ...]
+    n: int
+    loss: str
+    method: str
+    converged: bool
+    status: str
+    notes: tuple[str, ...]
+    hessian: Floats
+    scores: Floats
+    _again: Callable[..., MEstimate] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for array in (self.coefficients, self.covariance, self.hessian, self.scores):
+            array.flags.writeable = False
+
+    @property
+    def estimate(self) -> Floats:
+        """The coefficients."""
+        return self.coefficients
+
+    @cached_property
+    def std_error(self) -> Floats:
+        """Standard errors; nan where the problem is not identified."""
+        return standard_errors(self.covariance)
+
+    @cached_property
+    def z(self) -> Floats:
+        """Coefficients over their standard errors."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self.coefficients / self.std_error)
+
+    @cached_property
+    def p_values(self) -> Floats:
+        """Two-sided p values of the hypothesis that a coefficient is zero."""
+        return inference.normal_tails(self.z)
+
+    def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
+        """Confidence intervals: estimate ± z × standard error, one (low, high) row per coefficient."""
+        level = checked_level(level)
+        if method not in (None, "wald"):
+            raise EstimationError(f"the interval method of an M-estimate is wald, not {method!r}")
+        with np.errstate(invalid="ignore"):
+            return wald(self.coefficients, self.std_error, two_sided_quantile(level))
+
+    def update(self, reports: Any, public: Any = None, outcome: Any = None) -> MEstimate:
+        """The estimate from all rows so far and a new batch, without touching the old ones.
+
+        Earlier rows are represented by their estimate and the curvature of their risk there (renewable estimation,
+        Luo and Song 2020). For the squared loss these are sufficient, and the result is that of all rows together;
+        otherwise it is first-order equivalent.
+        """
+        if self._again is None:
+            raise EstimationError("this estimate cannot be updated; fit a built-in loss")
+        return self._again(self, reports, public, outcome)
+
+    def summary(self, level: float = 0.95, method: str | None = None) -> str:
+        """The table of coefficients, with what was fitted above it and what to know below it."""
+        bounds = self.interval(level, method)
+        header = [
+            ("Loss", self.loss),
+            ("Correction", self.method),
+            ("No. observations", f"{self.n:,}"),
+            ("Covariance", "sandwich"),
+            ("Converged", "yes" if self.converged else "no"),
+        ]
+        rows = zip(self.names, self.coefficients, self.std_error, self.z, self.p_values, bounds, strict=True)
+        notes = ((self.status,) if self.status != "converged" else ()) + self.notes
+        return table.summary("M-estimate from privatised records", header, rows, level, notes)
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "names": list(self.names),
+            "coefficients": display.plain(self.coefficients),
+            "std_error": display.plain(self.std_error),
+            "interval": display.plain(self.interval(level)),
+            "level": level,
+            "covariance": display.plain(self.covariance),
+            "loss": self.loss,
+            "method": self.method,
+            "n": self.n,
+            "converged": self.converged,
+            "status": self.status,
+            "notes": list(self.notes),
+        }
+
+
+def sandwich(hessian: Floats, scores: Floats, n: int) -> Floats:
+    """``V⁻¹ A V⁻¹/n``; nan when V is not positive definite."""
+    scale = 1 / np.sqrt(np.maximum(np.abs(np.diag(hessian)), 1e-300))
+    values, vectors = np.linalg.eigh(hessian * np.outer(scale, scale))
+    if not (np.isfinite(values).all() and values[0] > 1e-12):
+        return np.full(hessian.shape, math.nan)
+    inverse = scale[:, None] * ((vectors / values) @ vectors.T) * scale
+    matrix = inverse @ scores @ inverse / n
+    return np.asarray((matrix + matrix.T) / 2)

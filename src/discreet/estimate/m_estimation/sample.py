@@ -1,0 +1,120 @@
+"""What is given to an M-estimate, checked: reports, public covariates, outcome, and how each was randomised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import EstimationError
+from discreet.mechanisms import FiniteMechanism, Mechanism
+from discreet.mechanisms.laplace import ZeroInflatedLaplace
+
+Floats = NDArray[np.float64]
+
+METHODS = ("exact", "drcl", "sdrcl", "sl", "naive", "box")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Checked arrays: private columns first, then public ones."""
+
+    private: Floats
+    public: Floats
+    mechanism: ZeroInflatedLaplace
+    outcome: Floats | None
+    weights: Floats | None  # one column per true outcome, undoing its randomisation
+    outcome_noise: ZeroInflatedLaplace | None
+    joint: bool  # the outcome is a coordinate of the same records
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+        return int(self.private.shape[0])
+
+
+def read_sample(reports: Any, mechanism: Any, public: Any, outcome: Any, outcome_mechanism: Any) -> Sample:
+    """Check everything once."""
+    if not isinstance(mechanism, ZeroInflatedLaplace):
+        raise EstimationError(f"mechanism must be a ZeroInflatedLaplace, not {type(mechanism).__name__}")
+    private = numbers(reports, "reports")
+    if private.ndim == 1:
+        private = private.reshape(-1, 1)
+    if private.ndim != 2 or private.shape[1] != mechanism.dimension:
+        raise EstimationError(
+            f"reports must be rows × {mechanism.dimension}, as the mechanism has coordinates, not {private.shape}"
+        )
+    n = private.shape[0]
+    if n == 0:
+        raise EstimationError("there are no rows, and nothing to fit")
+    columns = np.empty((n, 0)) if public is None else numbers(public, "public")
+    if columns.ndim == 1:
+        columns = columns.reshape(-1, 1)
+    if columns.ndim != 2 or columns.shape[0] != n:
+        raise EstimationError(f"public must have one row per report: {n}, not {columns.shape[0]}")
+    joint = isinstance(outcome, (int, np.integer)) and not isinstance(outcome, bool)
+    if joint:
+        return _joint(private, columns, mechanism, int(outcome), outcome_mechanism)
+    if outcome is None:
+        if outcome_mechanism is not None:
+            raise EstimationError("outcome_mechanism needs an outcome")
+        return Sample(private, columns, mechanism, None, None, None, False)
+    y = numbers(outcome, "outcome")
+    y = y.reshape(-1) if y.ndim == 2 and y.shape[1] == 1 else y
+    if y.shape != (n,):
+        raise EstimationError(f"outcome must be one number per report: {n}, not {y.shape}")
+    weights, noise = _outcome_channel(y, outcome_mechanism)
+    return Sample(private, columns, mechanism, y, weights, noise, False)
+
+
+def _joint(
+    private: Floats, public: Floats, mechanism: ZeroInflatedLaplace, index: int, outcome_mechanism: Any
+) -> Sample:
+    if not 0 <= index < mechanism.dimension or mechanism.dimension < 2:
+        raise EstimationError(f"the outcome must be one of the {mechanism.dimension} coordinates, not {index}")
+    if outcome_mechanism is not None:
+        raise EstimationError("an outcome that is a coordinate of the reports has their mechanism")
+    others = [j for j in range(mechanism.dimension) if j != index]
+    return Sample(
+        np.ascontiguousarray(private[:, others]),
+        public,
+        mechanism.coordinates(others),
+        private[:, index],
+        None,
+        mechanism.coordinates([index]),
+        True,
+    )
+
+
+def _outcome_channel(y: Floats, mechanism: Mechanism | None) -> tuple[Floats | None, ZeroInflatedLaplace | None]:
+    """How to undo the randomisation of the outcome: weights per true value, or the law of its noise."""
+    if mechanism is None:
+        return None, None
+    if isinstance(mechanism, ZeroInflatedLaplace):
+        if mechanism.dimension != 1:
+            raise EstimationError("the mechanism of the outcome must have one coordinate")
+        return None, mechanism
+    if isinstance(mechanism, FiniteMechanism):
+        truths, reports = mechanism.shape
+        if truths != 2:
+            raise EstimationError(f"a randomised outcome must be yes/no here, not one of {truths} values")
+        if not np.isin(y, np.arange(reports)).all():
+            raise EstimationError(f"a randomised outcome must be a report code from 0 to {reports - 1}")
+        # A Qᵀ = I: column y of A holds the debiased answers of report y.
+        undo = np.linalg.pinv(mechanism.matrix().T)
+        return np.ascontiguousarray(undo[:, y.astype(np.intp)].T), None
+    raise EstimationError(f"an outcome randomised by {type(mechanism).__name__} is not supported here")
+
+
+def numbers(values: Any, name: str) -> Floats:
+    """Finite floats."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise EstimationError(f"{name} must be numbers") from None
+    if not np.isfinite(array).all():
+        row = int(np.argwhere(~np.isfinite(array))[0][0])
+        raise EstimationError(f"{name} must be finite; row {row} (counted from 0) is not")
+    return array

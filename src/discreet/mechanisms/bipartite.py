@@ -1,0 +1,269 @@
+"""Bipartite randomised response: the m reports that are nearest to the truth are likely, all others unlikely."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet.errors import ManifestError, MechanismError, NotIdentifiedError
+from discreet.mechanisms.base import MAX_MATRIX, FiniteMechanism, stored_int
+from discreet.mechanisms.generalized import MAX_SIZE
+from discreet.mechanisms.inverse import Inverse, UniformInverse, dense_inverse
+from discreet.mechanisms.neighbours import checked_lists, from_runs, least_overlap, to_runs
+from discreet.mechanisms.rounding import checked_epsilon, close_enough, first_fine_enough
+from discreet.privacy.bounds import exp_bounds
+from discreet.privacy.exact import Rows
+from discreet.privacy.trade_off import Pair
+from discreet.randomness import Randomness, Thresholds, uniform
+
+
+@dataclass(frozen=True, init=False, repr=False, eq=False)
+class BipartiteResponse(FiniteMechanism):
+    """Bipartite randomised response (Zhang, Zhu, Chen and Hu 2026), without an N×N matrix.
+
+    Under truth x the m reports that are nearest to x have weight ``high`` each and the other N − m weight ``low``;
+    ``high/low ≤ e^ε``, and every row sums to ``m·high + (N − m)·low``. With m = 1 it is generalised response.
+
+    Parameters
+    ----------
+    size : int
+        Number of values N, from 2 to 10⁷.
+    near : int
+        Number of likely reports m, from 1 to N.
+    epsilon : float
+        The privacy level; the realised one is within 1e-9 of it and never above (and zero for m = N).
+    neighbours : array (N, m) of int, optional
+        The codes of the likely reports under each truth. By default the values are equidistant points on a line:
+        the m nearest are the codes from ``x − ⌊m/2⌋`` on, moved into 0 … N − 1; of two values that are equally near
+        the smaller code comes first.
+
+    Notes
+    -----
+    For equidistant points the channel has rank N − m + 1: from m = 2 on the values at each end have the same row and
+    their frequencies are not identified.
+
+    Examples
+    --------
+    >>> mechanism = BipartiteResponse(5, 3, 1.0)
+    >>> mechanism.matrix().round(4)[0]
+    array([0.2677, 0.2677, 0.2677, 0.0985, 0.0985])
+    >>> mechanism.guarantee.epsilon <= 1.0
+    True
+    """
+
+    size: int
+    near: int
+    high: int
+    low: int
+    #: Codes of the near reports, sorted, one row per truth; None for equidistant points.
+    neighbours: NDArray[Any] | None
+    epsilon: float | None = field(default=None, init=False)
+
+    kind: ClassVar[str] = "bipartite"
+
+    def __init__(self, size: int, near: int, epsilon: float, neighbours: ArrayLike | None = None) -> None:
+        self._set(size, near, *high_and_low(checked_epsilon(epsilon)), neighbours)
+
+    def _set(self, size: int, near: int, high: int, low: int, neighbours: ArrayLike | None) -> None:
+        size = _whole(size, "size", 2, MAX_SIZE)
+        near = _whole(near, "the number of near reports", 1, size)
+        object.__setattr__(self, "size", size)
+        object.__setattr__(self, "near", near)
+        object.__setattr__(self, "high", high)
+        object.__setattr__(self, "low", low)
+        lists = None if neighbours is None else checked_lists(neighbours, size, near)
+        object.__setattr__(self, "neighbours", lists)
+        object.__setattr__(self, "epsilon", None)
+
+    @classmethod
+    def from_weights(cls, size: int, near: int, high: int, low: int, neighbours: ArrayLike | None = None) -> Self:
+        """From the two integers themselves."""
+        if not high > low > 0:
+            raise MechanismError("bipartite response needs weights high > low > 0")
+        mechanism = object.__new__(cls)
+        mechanism._set(size, near, high, low, neighbours)
+        return mechanism
+
+    def __repr__(self) -> str:
+        lists = "" if self.neighbours is None else f", {self.neighbours.tolist()!r}"
+        return f"BipartiteResponse.from_weights({self.size}, {self.near}, {self.high}, {self.low}{lists})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, BipartiteResponse):
+            return NotImplemented
+        if self._numbers != other._numbers or (self.neighbours is None) != (other.neighbours is None):
+            return False
+        return self.neighbours is None or bool(np.array_equal(self.neighbours, other.neighbours))  # type: ignore[arg-type]
+
+    def __hash__(self) -> int:
+        return hash(self._numbers)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).from_weights, (*self._numbers, self.neighbours)
+
+    @property
+    def _numbers(self) -> tuple[int, int, int, int]:
+        return self.size, self.near, self.high, self.low
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(N, N)."""
+        return self.size, self.size
+
+    @property
+    def denominator(self) -> int:
+        """``m·high + (N − m)·low``."""
+        return self.near * self.high + (self.size - self.near) * self.low
+
+    def first_near(self, codes: ArrayLike) -> NDArray[np.int64]:
+        """The smallest near report under each truth, for equidistant points."""
+        return np.clip(np.asarray(codes, np.int64) - self.near // 2, 0, self.size - self.near)
+
+    def near_reports(self, code: int) -> NDArray[np.int64]:
+        """The codes of the m likely reports under one truth, in order."""
+        if self.neighbours is not None:
+            return np.asarray(self.neighbours[code], np.int64)
+        return int(self.first_near(code)) + np.arange(self.near, dtype=np.int64)
+
+    def _rows(self) -> Rows:
+        rows = []
+        for x in range(self.size):
+            row = [self.low] * self.size
+            for y in self.near_reports(x).tolist():
+                row[y] = self.high
+            rows.append(tuple(row))
+        return tuple(rows)
+
+    def matrix(self) -> NDArray[np.float64]:
+        """The channel in floats: ``Q[x, y] = P(report y | truth x)``."""
+        if self.size > MAX_MATRIX:
+            self.weights()  # refuses
+        out = np.full(self.shape, self.low / self.denominator)
+        lists = np.stack([self.near_reports(x) for x in range(self.size)])
+        np.put_along_axis(out, lists, self.high / self.denominator, axis=1)
+        return out
+
+    def row_pairs(self) -> tuple[Pair, ...]:
+        """The two truths whose near reports overlap least: every other pair is harder to tell apart.
+
+        With k near reports in common, ``δ(ε) = (m − k)(high − e^ε·low)/d``. For equidistant points the two ends
+        have k = max(0, 2m − N); metric domains of more than 4,096 values are stated with this least possible k,
+        which can only overstate δ. ε does not depend on it.
+        """
+        fewest = max(0, 2 * self.near - self.size)
+        if self.neighbours is not None and self.size <= MAX_MATRIX:
+            fewest = least_overlap(self.neighbours, fewest)
+        own, rest = self.near - fewest, self.size - 2 * self.near + fewest
+        first = (own * self.high, own * self.low, fewest * self.high, rest * self.low)
+        second = (own * self.low, own * self.high, fewest * self.high, rest * self.low)
+        return (Pair(first, second),)
+
+    def exposure(self) -> Fraction:
+        """Every report is possible under every truth."""
+        return Fraction(0)
+
+    @property
+    def rank(self) -> int | None:
+        """The rank of the channel where it is known in closed form: N − m + 1 for equidistant points."""
+        return self.size - self.near + 1 if self.neighbours is None else None
+
+    @cached_property
+    def inverse(self) -> Inverse:
+        """The linear map from report shares to frequencies; with m ≥ 2 most channels have none."""
+        if self.near == 1 and (self.neighbours is None or self._names_itself):
+            gap = self.high - self.low
+            return UniformInverse(self.size, self.denominator / gap, -self.low / gap)
+        if self.neighbours is None:
+            last = self.size - self.near + self.near // 2
+            groups: tuple[tuple[int, ...], ...] = (tuple(range(self.near // 2 + 1)), tuple(range(last, self.size)))
+            if self.near == self.size:
+                groups = (tuple(range(self.size)),)
+            named = " and ".join(f"{group[0]} to {group[-1]}" for group in groups if len(group) > 1)
+            raise NotIdentifiedError(
+                f"the channel does not tell these values apart (by code): {named}; their frequencies cannot be "
+                "estimated one by one: merge them, ask for bounds, or use generalised response",
+                tuple(group for group in groups if len(group) > 1),
+            )
+        return dense_inverse(self.weights(), self.denominator)
+
+    @property
+    def _names_itself(self) -> bool:
+        assert self.neighbours is not None
+        return bool(np.array_equal(self.neighbours[:, 0], np.arange(self.size)))
+
+    @cached_property
+    def _near_excess(self) -> Thresholds:
+        """A near report for certain with probability m(high − low)/d; else the answer is uniform on all N."""
+        return Thresholds([self.near * (self.high - self.low)], self.denominator)
+
+    def _sample(self, codes: NDArray[Any], randomness: Randomness) -> NDArray[Any]:
+        out = uniform(self.size, codes.size, randomness, self.report_dtype)
+        if not out.flags.writeable:
+            out = out.copy()
+        near = np.flatnonzero(self._near_excess.below(codes.size, randomness))
+        truths = codes.take(near)
+        rank = uniform(self.near, near.size, randomness, np.int32)
+        if self.neighbours is None:
+            # For every int type of codes: 32 bits hold 10⁷ with a sign to spare.
+            reports = truths.astype(np.int32)
+            reports -= np.int32(self.near // 2)
+            np.clip(reports, 0, self.size - self.near, out=reports)
+            reports += rank
+        else:
+            reports = self.neighbours[truths, rank]
+        out[near] = reports.astype(self.report_dtype)
+        return out
+
+    def to_dict(self) -> dict[str, Any]:
+        """Closed form: size, m, high, low; for metric domains also the near reports, as runs such as "0-4 7"."""
+        data: dict[str, Any] = {
+            "kind": self.kind,
+            "size": self.size,
+            "m": self.near,
+            "high": str(self.high),
+            "low": str(self.low),
+        }
+        if self.neighbours is not None:
+            data["neighbours"] = to_runs(self.neighbours)
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild from the integers."""
+        high, low = stored_int(data, "high"), stored_int(data, "low")
+        try:
+            lists = from_runs(data["neighbours"], data["m"]) if "neighbours" in data else None
+            return cls.from_weights(data["size"], data["m"], high, low, lists)
+        except (KeyError, MechanismError) as error:
+            raise ManifestError(f"a bipartite response in the manifest is damaged ({error})") from None
+
+
+def high_and_low(epsilon: float) -> tuple[int, int]:
+    """Weights with high/low ≤ e^ε, and within 1e-9 of ε in the logarithm: ``high = ⌊e^ε·low⌋``.
+
+    >>> high_and_low(1.0)
+    (50143449209799256682, 18446744073709551616)
+    """
+    exp_low = exp_bounds(epsilon)[0]
+
+    def attempt(low: int) -> tuple[int, int] | None:
+        high = int(exp_low * low)
+        return (high, low) if high > low and close_enough(Fraction(high, low), epsilon) else None
+
+    return first_fine_enough(epsilon, attempt)
+
+
+def _whole(value: Any, name: str, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise MechanismError(f"{name} must be a whole number, not {value!r}")
+    whole = int(value)
+    if not least <= whole <= most:
+        raise MechanismError(f"{name} must lie between {least} and {most:,}, not {whole}")
+    return whole

@@ -1,0 +1,128 @@
+"""Which attributes of a record are reported truthfully: the law of a random pattern of yes and no.
+
+By symmetry a joint mechanism is a law of the pattern ``B = (B_1, …, B_k)``, B_i = 1 when attribute i is reported
+truthfully; an attribute that is not reports any of its other values with equal probability. Under the uniformly
+random answer the B_i are independent with P(B_i = 1) = 1/a_i. A mechanism has a *density* with respect to it, and
+the record-level ε is the logarithm of the largest over the smallest density (Yamamoto and Shibuya 2024).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import ManifestError, MechanismError
+from discreet.randomness import Randomness
+
+Floats = NDArray[np.float64]
+Patterns = NDArray[np.bool_]
+
+#: Attributes of a record: far above any table, and a limit on what a manifest is believed.
+MAX_ATTRIBUTES = 1_000_000
+#: Attributes whose patterns are written out in an induced law (2^12 numbers).
+MAX_SUBSET = 12
+
+
+@dataclass(frozen=True)
+class TruthRates:
+    """P(B_i = 1) for every attribute, each within ``error`` of the truth (0 where the arithmetic is exact)."""
+
+    rates: tuple[Fraction, ...]
+    error: tuple[Fraction, ...]
+
+
+class Law(ABC):
+    """The law of the truthful pattern. Frozen, comparable, made of integers."""
+
+    #: The name under which a manifest knows this kind. It never changes.
+    kind: ClassVar[str]
+    sizes: tuple[int, ...]
+
+    @abstractmethod
+    def record_epsilon(self) -> float:
+        """ln(largest density / smallest density), rounded up."""
+
+    @abstractmethod
+    def truth_rates(self) -> TruthRates:
+        """How often each attribute is reported truthfully."""
+
+    @abstractmethod
+    def subset(self, attributes: Sequence[int]) -> tuple[Fraction, ...]:
+        """The 2^m probabilities of the patterns of m attributes; the first attribute is the highest bit."""
+
+    @abstractmethod
+    def pair_rates(self, attributes: Sequence[int]) -> Floats:
+        """P(B_i = B_j = 1) for all pairs of the attributes named, in floats; the diagonal is P(B_i = 1)."""
+
+    @abstractmethod
+    def draw(self, count: int, randomness: Randomness) -> Patterns:
+        """``count`` patterns, one per row."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: integers as text."""
+
+    @classmethod
+    @abstractmethod
+    def from_dict(cls, data: Mapping[str, Any], sizes: tuple[int, ...]) -> Self:
+        """Rebuild from the integers."""
+
+
+def checked_sizes(sizes: Sequence[Any]) -> tuple[int, ...]:
+    """Numbers of values, each at least two."""
+    given = tuple(sizes)
+    if not 1 <= len(given) <= MAX_ATTRIBUTES:
+        raise MechanismError(f"a joint response needs between 1 and {MAX_ATTRIBUTES:,} attributes, not {len(given):,}")
+    for i, size in enumerate(given):
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not 2 <= size <= 1 << 20:
+            raise MechanismError(f"sizes[{i}] must be a whole number from 2 to {1 << 20:,}, not {size!r}")
+    return tuple(int(size) for size in given)
+
+
+def checked_subset(attributes: Sequence[int], total: int) -> tuple[int, ...]:
+    """Different attributes, few enough to write their patterns out."""
+    chosen = tuple(int(i) for i in attributes)
+    if not 1 <= len(chosen) <= MAX_SUBSET or len(set(chosen)) != len(chosen):
+        raise MechanismError(f"name between 1 and {MAX_SUBSET} different attributes, not {len(chosen)}")
+    if not all(0 <= i < total for i in chosen):
+        raise MechanismError(f"attributes are numbered from 0 to {total - 1}")
+    return chosen
+
+
+def bits_of(pattern: int, width: int) -> tuple[int, ...]:
+    """The bits of a pattern, the first attribute being the highest."""
+    return tuple((pattern >> (width - 1 - position)) & 1 for position in range(width))
+
+
+def stored_integers(data: Mapping[str, Any], key: str, length: int | None = None) -> tuple[int, ...]:
+    """A list of integers that a manifest holds as text, all ≥ 0."""
+    values = data.get(key)
+    try:
+        if isinstance(values, (list, tuple)) and all(isinstance(value, str) for value in values):
+            numbers = tuple(int(value) for value in values)
+            if (length is None or len(numbers) == length) and all(number >= 0 for number in numbers):
+                return numbers
+    except ValueError:
+        pass
+    raise ManifestError(f'a joint response in the manifest is damaged: "{key}" must be a list of integers as text')
+
+
+def uniform_pattern(sizes: Sequence[int], bits: Sequence[int]) -> Fraction:
+    """The probability of a pattern under the uniformly random answer."""
+    chance = Fraction(1)
+    for size, bit in zip(sizes, bits, strict=True):
+        chance *= Fraction(1 if bit else size - 1, size)
+    return chance
+
+
+def draw_uniform_patterns(sizes: Sequence[int], count: int, randomness: Randomness) -> Patterns:
+    """Patterns under the uniformly random answer."""
+    from discreet.mechanisms.joint.drawing import bernoulli_columns
+
+    return bernoulli_columns(tuple(Fraction(1, size) for size in sizes), count, randomness)

@@ -1,0 +1,142 @@
+"""L-SRR, the staircase response for places: a baseline, certified as it is.
+
+Places carry a hierarchical code (a quadtree of the map). Under truth x the other places fall into groups by the length
+of the code that they share with x, and probabilities step down from group to group (Wang, Hong, Xiong, Qin and
+Hong 2022).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet.errors import MechanismError
+from discreet.mechanisms.channel import ChannelResponse
+from discreet.mechanisms.integers import power_of_two_rows
+from discreet.mechanisms.rounding import RELATIVE_TOLERANCE, checked_epsilon, private_rows
+from discreet.privacy import certify
+
+#: Digits of a tile code: a tile of the finest level is about 5 metres wide.
+TILE_DIGITS = 23
+#: Where the square map ends (the Mercator projection has no poles).
+_MERCATOR_LIMIT = 85.05112878
+
+
+def tile_codes(coordinates: ArrayLike, digits: int = TILE_DIGITS) -> list[str]:
+    """Quadtree codes of (latitude, longitude) in degrees: each digit 0–3 halves the map in both directions.
+
+    >>> tile_codes([[52.52, 13.405]], 6)
+    ['120210']
+    """
+    places = np.asarray(coordinates, float)
+    if places.ndim != 2 or places.shape[1] != 2 or not np.all(np.isfinite(places)):
+        raise MechanismError("tile codes need (latitude, longitude) for every place")
+    if np.any(np.abs(places[:, 0]) > _MERCATOR_LIMIT) or np.any(np.abs(places[:, 1]) > 180):
+        raise MechanismError("tile codes exist for latitudes up to ±85.05 and longitudes up to ±180 degrees")
+    sine = np.sin(np.radians(places[:, 0]))
+    x = (places[:, 1] + 180) / 360
+    y = 0.5 - np.log((1 + sine) / (1 - sine)) / (4 * math.pi)
+    return _quadtree(x, y, digits)
+
+
+def square_codes(coordinates: ArrayLike, digits: int = TILE_DIGITS) -> list[str]:
+    """Quadtree codes of points in a plane: the smallest square around them is halved again and again."""
+    points = np.asarray(coordinates, float)
+    if points.ndim != 2 or points.shape[1] != 2 or not np.all(np.isfinite(points)):
+        raise MechanismError("codes of a square need two finite coordinates for every point")
+    corner, side = points.min(axis=0), float(np.ptp(points, axis=0).max()) or 1.0
+    x, y = ((points - corner) / side).T
+    return _quadtree(x, y, digits)
+
+
+def _quadtree(x: NDArray[np.float64], y: NDArray[np.float64], digits: int) -> list[str]:
+    tiles = 1 << digits
+    columns = np.clip((x * tiles).astype(np.int64), 0, tiles - 1).tolist()
+    rows = np.clip((y * tiles).astype(np.int64), 0, tiles - 1).tolist()
+    return [
+        "".join(str((c >> bit & 1) + 2 * (r >> bit & 1)) for bit in range(digits - 1, -1, -1))
+        for c, r in zip(columns, rows, strict=True)
+    ]
+
+
+def shared_prefixes(codes: Sequence[str]) -> NDArray[np.int64]:
+    """How many leading digits every two codes have in common."""
+    digits = np.array([[ord(c) for c in code] for code in codes], np.uint8)
+    shared = np.zeros((len(codes), len(codes)), np.int64)
+    alike = np.ones((len(codes), len(codes)), bool)
+    for column in digits.T:
+        alike &= column[:, None] == column[None, :]
+        shared += alike
+    return shared
+
+
+def staircase_channel(codes: Sequence[str], epsilon: float, groups: int = 5) -> NDArray[np.float64]:
+    """The probabilities of L-SRR as published, in floats.
+
+    Under truth x the places are cut into groups G_1 (nearest) to G_k by the length of the common code, and
+    ``P(y | x) ∝ e^ε − (j − 1)(e^ε − 1)/(k − 1)`` for y in G_j. The normalisation depends on how many places x has in
+    each group, so two truths differ by more than the ratio e^ε of the steps.
+
+    Parameters
+    ----------
+    codes : sequence of str
+        Tile codes of the same length.
+    epsilon : float
+        The nominal privacy level: e^ε is the ratio of the highest to the lowest step.
+    groups : int
+        Number of steps k at most; common lengths are cut into that many equal ranges.
+    """
+    ratio = math.exp(checked_epsilon(epsilon))
+    if len(codes) < 2 or len({len(code) for code in codes}) != 1:
+        raise MechanismError("a staircase needs at least two tile codes of the same length")
+    if groups < 2:
+        raise MechanismError(f"a staircase needs at least two groups, not {groups}")
+    shared = shared_prefixes(codes)
+    off = shared[~np.eye(len(codes), dtype=bool)]
+    least, most = int(off.min()), int(off.max())
+    groups = min(groups, most - least + 1)
+    if groups == 1:  # no place is nearer to the truth than any other
+        groups, steps = 2, 1 - np.eye(len(codes), dtype=np.int64)
+    else:
+        # Lengths from most (and the truth itself) down to least, cut into equal ranges.
+        lengths = most - np.minimum(shared, most)
+        steps = lengths * groups // (most - least + 1)
+    weights = ratio - steps * (ratio - 1) / (groups - 1)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def staircase_response(codes: Sequence[str], epsilon: float, groups: int = 5) -> ChannelResponse:
+    """L-SRR as published; its guarantee states what it really gives, which is *more* than the nominal ε.
+
+    See :func:`staircase_channel` for the parameters.
+    """
+    return ChannelResponse(power_of_two_rows(staircase_channel(codes, epsilon, groups)))
+
+
+def calibrated_staircase(codes: Sequence[str], epsilon: float, groups: int = 5) -> ChannelResponse:
+    """L-SRR with its steps lowered until the channel realises ε, to nine digits and never above.
+
+    See :func:`staircase_channel` for the parameters.
+    """
+    epsilon = checked_epsilon(epsilon)
+    target = epsilon * (1 - 0.5 * float(RELATIVE_TOLERANCE))
+    low, high = 0.0, epsilon
+    for _ in range(200):
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        if _realised(staircase_channel(codes, middle, groups)) <= target:
+            low = middle
+        else:
+            high = middle
+    rows = power_of_two_rows(staircase_channel(codes, low, groups))
+    if not epsilon * (1 - float(RELATIVE_TOLERANCE)) <= certify(rows).epsilon <= epsilon:
+        rows = private_rows(rows, epsilon)  # so small an ε that the rounding of floats shows
+    return ChannelResponse(rows)
+
+
+def _realised(channel: NDArray[np.float64]) -> float:
+    return float(np.log(channel.max(axis=0) / channel.min(axis=0)).max())

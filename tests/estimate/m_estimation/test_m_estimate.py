@@ -1,0 +1,364 @@
+"""M-estimates from privatised records: right on average, with the error bars that they state."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from discreet import design
+from discreet.domains.box import Box
+from discreet.errors import EstimationError
+from discreet.estimate.m_estimation import losses, m_estimate
+from discreet.mechanisms import GeneralizedResponse
+from discreet.mechanisms.laplace import ZeroInflatedLaplace
+from discreet.randomness import Randomness
+
+TRUE = np.array([1.0, -0.5, 0.8])
+BOX = Box([-1, -1, 0], [1, 1, 4])
+MECHANISM = ZeroInflatedLaplace(BOX, [0.8, 0.8, 1.6], 0.2)
+
+
+def truth(n, seed, loss="squared"):
+    """Covariates in the box, an intercept of .3, and an outcome that suits the loss."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(BOX.low, BOX.high, (n, 3))
+    index = x @ TRUE + 0.3
+    if loss in ("logistic", "probit", "hinge"):
+        y = (rng.random(n) < 1 / (1 + np.exp(-index))).astype(float)
+        if loss == "probit":
+            y = (index + rng.standard_normal(n) > 0).astype(float)
+    elif loss == "poisson":
+        y = rng.poisson(np.exp(index / 3)).astype(float)
+    else:
+        y = index + rng.standard_normal(n)
+    return x, y
+
+
+def released(n, seed, loss="squared"):
+    x, y = truth(n, seed, loss)
+    return MECHANISM.privatize(x, Randomness.seeded(seed)), y
+
+
+def fit(loss, n, seed, **options):
+    reports, y = released(n, seed, loss if isinstance(loss, str) else "squared")
+    return m_estimate(loss, reports, MECHANISM, outcome=y, public=np.ones(n), **options)
+
+
+EXPECTED = {
+    "squared": [1.0, -0.5, 0.8, 0.3],
+    "logistic": [1.0, -0.5, 0.8, 0.3],
+    "probit": [1.0, -0.5, 0.8, 0.3],
+    "poisson": [1 / 3, -0.5 / 3, 0.8 / 3, 0.1],
+    "check": [1.0, -0.5, 0.8, 0.3],
+    "huber": [1.0, -0.5, 0.8, 0.3],
+}
+
+
+@pytest.mark.parametrize("loss", EXPECTED)
+def test_the_truth_is_recovered_within_its_error_bars(loss):
+    """Every coefficient within 4.5 standard errors, where the naive fit is off by more than 8."""
+    result = fit(loss, 30_000, 3)
+    assert result.converged, result.status
+    z = (result.coefficients - EXPECTED[loss]) / result.std_error
+    assert np.abs(z).max() < 4.5
+    naive = fit(loss, 30_000, 3, method="naive")
+    assert np.abs((naive.coefficients - EXPECTED[loss]) / naive.std_error).max() > 8
+    assert any("biased" in note for note in naive.notes)
+
+
+@pytest.mark.parametrize("method", ["drcl", "sdrcl", "sl"])
+@pytest.mark.parametrize("loss", ["squared", "logistic", "probit", "poisson"])
+def test_the_methods_of_the_paper_agree_with_ours(loss, method):
+    """Unbiased too, with larger standard errors than ``exact`` but for those of sDRCL on the squared loss."""
+    ours = fit(loss, 20_000, 5)
+    theirs = fit(loss, 20_000, 5, method=method, randomness=Randomness.seeded(9))
+    assert theirs.converged
+    z = (theirs.coefficients - EXPECTED[loss]) / theirs.std_error
+    assert np.abs(z).max() < 4.5
+    assert np.all(theirs.std_error[:3] > 0.9 * ours.std_error[:3])
+
+
+def test_the_squared_loss_is_corrected_least_squares():
+    """(X'X − n(1 − δ₀)Λ²)⁻¹ X'y, with a rounding term far below the noise."""
+    reports, y = released(5_000, 1)
+    x = np.column_stack([reports, np.ones(len(y))])
+    correction = np.diag([0.8 * s**2 for s in MECHANISM.noise_scale] + [0.0])
+    expected = np.linalg.solve(x.T @ x / len(y) - correction, x.T @ y / len(y))
+    np.testing.assert_allclose(fit("squared", 5_000, 1).coefficients, expected, rtol=1e-8)
+
+
+def coverage(loss, n, runs, mechanism=MECHANISM, expected=None, **options):
+    expected = np.array(EXPECTED[loss] if expected is None else expected)
+    hits = []
+    for seed in range(runs):
+        x, y = truth(n, 1000 + seed, loss)
+        result = m_estimate(
+            loss, mechanism.privatize(x, Randomness.seeded(seed)), mechanism, outcome=y, public=np.ones(n), **options
+        )
+        low, high = result.interval().T
+        hits.append((low <= expected) & (expected <= high))
+    return np.mean(hits)
+
+
+@pytest.mark.parametrize(("loss", "runs"), [("squared", 250), ("logistic", 80), ("check", 80)])
+def test_intervals_cover(loss, runs):
+    """About 95 % of all coefficients; 90 % or 99.5 % would be noticed."""
+    assert 0.92 < coverage(loss, 4_000, runs) < 0.985
+
+
+def test_no_exact_records_are_needed_for_smooth_losses():
+    """The limit at zero probability 0: ℓ − (λ²/2)Δℓ at x1."""
+    mechanism = ZeroInflatedLaplace(BOX, [0.6, 0.6, 1.2], 0.0)
+    for loss in ("squared", "logistic", "probit", "poisson"):
+        x, y = truth(30_000, 4, loss)
+        reports = mechanism.privatize(x, Randomness.seeded(4))
+        result = m_estimate(loss, reports, mechanism, outcome=y, public=np.ones(30_000))
+        assert np.abs((result.coefficients - EXPECTED[loss]) / result.std_error).max() < 4.5
+    for loss in ("check", "hinge", "huber"):
+        with pytest.raises(EstimationError, match="zero probability 0"):
+            m_estimate(loss, reports, mechanism, outcome=np.ones(30_000))
+    with pytest.raises(EstimationError, match="zero probability above 0"):
+        m_estimate("squared", reports, mechanism, outcome=y, method="drcl")
+
+
+def test_the_hinge_loss_finds_the_oracle():
+    """The corrected hinge is near the fit on true records, the naive one is not."""
+    rng, n = np.random.default_rng(8), 30_000
+    x = rng.uniform(-1, 1, (n, 2))
+    y = (x @ [2.0, -1.0] + 0.5 * rng.standard_normal(n) > 0).astype(float)
+    box = Box([-1, -1], [1, 1])
+    tiny, mechanism = ZeroInflatedLaplace(box, 1e-3, 0.2), ZeroInflatedLaplace(box, 0.8, 0.2)
+    reports = mechanism.privatize(x, Randomness.seeded(8))
+    oracle = m_estimate("hinge", tiny.privatize(x, Randomness.seeded(1)), tiny, outcome=y)
+    ours = m_estimate("hinge", reports, mechanism, outcome=2 * y - 1)
+    naive = m_estimate("hinge", reports, mechanism, outcome=y, method="naive")
+    assert np.all(np.abs(ours.coefficients - oracle.coefficients) < 4.5 * np.hypot(ours.std_error, oracle.std_error))
+    assert np.all(np.abs(naive.coefficients - oracle.coefficients) > 5 * ours.std_error)
+
+
+def test_grids_of_the_data_are_accounted_for():
+    """Whole-number data on a grid of one, as coarse as the noise allows: still unbiased."""
+    rng = np.random.default_rng(5)
+    x = rng.integers(0, 9, (60_000, 2)).astype(float)
+    y = x @ [1.0, -1.0] + rng.standard_normal(60_000)
+    mechanism = ZeroInflatedLaplace(Box([0, 0], [8, 8]), 1.5, 0.2, grid=1)
+    reports = mechanism.privatize(x, Randomness.seeded(5))
+    result = m_estimate("squared", reports, mechanism, outcome=y, public=np.ones(60_000))
+    assert np.abs((result.coefficients - [1, -1, 0]) / result.std_error).max() < 4.5
+    forgotten = ZeroInflatedLaplace(Box([0, 0], [8, 8]), 1.5, 0.2, grid=2.0**-8)
+    off = m_estimate("squared", reports, forgotten, outcome=y, public=np.ones(60_000))
+    assert (
+        np.abs((off.coefficients - [1, -1, 0]) / off.std_error).max()
+        > np.abs((result.coefficients - [1, -1, 0]) / result.std_error).max()
+    )
+
+
+def test_fully_private_logistic_regression():
+    """Covariates by zero-inflated Laplace, outcome by randomised response: unbiased, and honest about it."""
+    x, y = truth(60_000, 6, "logistic")
+    channel = design.binary(2.0).mechanism
+    answers = channel.privatize(y.astype(int), Randomness.seeded(7))
+    reports = MECHANISM.privatize(x, Randomness.seeded(6))
+    result = m_estimate(
+        "logistic", reports, MECHANISM, outcome=answers, outcome_mechanism=channel, public=np.ones(60_000)
+    )
+    assert np.abs((result.coefficients - EXPECTED["logistic"]) / result.std_error).max() < 4.5
+    ignored = m_estimate("logistic", reports, MECHANISM, outcome=answers, public=np.ones(60_000))
+    assert np.abs((ignored.coefficients - EXPECTED["logistic"]) / ignored.std_error).max() > 4.5
+
+
+@pytest.mark.parametrize("loss", ["squared", "check", "huber"])
+def test_fully_private_regression_with_a_noisy_outcome(loss):
+    """The outcome by its own zero-inflated Laplace, or as one more coordinate of the same records."""
+    x, y = truth(60_000, 7)
+    y = np.clip(y, -8, 8)
+    own = ZeroInflatedLaplace(Box(-8, 8), 1.5, 0.3)
+    result = m_estimate(
+        loss,
+        MECHANISM.privatize(x, Randomness.seeded(1)),
+        MECHANISM,
+        outcome=own.privatize(y, Randomness.seeded(2)),
+        outcome_mechanism=own,
+        public=np.ones(60_000),
+    )
+    assert np.abs((result.coefficients - EXPECTED[loss]) / result.std_error).max() < 4.5
+    joint = ZeroInflatedLaplace(Box([*BOX.low, -8], [*BOX.high, 8]), [0.8, 0.8, 1.6, 1.5], 0.2)
+    reports = joint.privatize(np.column_stack([x, y]), Randomness.seeded(3))
+    result = m_estimate(loss, reports, joint, outcome=3, public=np.ones(60_000))
+    assert np.abs((result.coefficients - EXPECTED[loss]) / result.std_error).max() < 4.5
+
+
+@pytest.mark.parametrize(("loss", "tolerance"), [("squared", 1e-9), ("logistic", 0.35), ("check", 0.7)])
+def test_batches_update_an_estimate(loss, tolerance):
+    """The same as all rows at once for the squared loss, within a fraction of a standard error otherwise."""
+    reports, y = released(30_000, 12, loss)
+    ones = np.ones(10_000)
+    running = m_estimate(loss, reports[:10_000], MECHANISM, outcome=y[:10_000], public=ones)
+    for start in (10_000, 20_000):
+        rows = slice(start, start + 10_000)
+        running = running.update(reports[rows], public=ones, outcome=y[rows])
+    whole = m_estimate(loss, reports, MECHANISM, outcome=y, public=np.ones(30_000))
+    assert running.n == 30_000
+    assert np.abs((running.coefficients - whole.coefficients) / whole.std_error).max() < tolerance
+    np.testing.assert_allclose(running.std_error, whole.std_error, rtol=0.25)
+
+
+def test_expectations_of_functions():
+    """ReLU, an indicator and |sin|: unbiased, with the errors of the checked figures at n = 500."""
+    f = losses.Expectation(
+        lambda x: np.column_stack(
+            [np.maximum(x[:, 0], 0), (x[:, 0] >= 0.5) & (x[:, 0] <= 1), np.abs(np.sin(2 * np.pi * x[:, 0]))]
+        )
+    )
+    mechanism = ZeroInflatedLaplace(Box(0, 1), 0.94, 0.1)
+    x = np.random.default_rng(1).random(200_000)
+    reports = mechanism.privatize(x, Randomness.seeded(1))
+    drcl = m_estimate(f, reports, mechanism, method="drcl", randomness=Randomness.seeded(2))
+    ours = m_estimate(f, reports, mechanism)
+    box = m_estimate(f, reports, mechanism, method="box")
+    for result in (drcl, ours, box):
+        assert np.abs((result.coefficients - [0.5, 0.5, 2 / math.pi]) / result.std_error).max() < 4.5
+    np.testing.assert_allclose(drcl.std_error * math.sqrt(400), [0.1053, 0.1801, 0.1737], rtol=0.02)
+    assert np.all(ours.std_error < drcl.std_error)
+    gain = (ours.std_error / box.std_error) ** 2
+    assert np.all(gain > 1.2)
+
+
+def test_expectations_in_two_dimensions():
+    """Draws of S stand for the average: x·y has a known mean, its second moment a known correction."""
+    mechanism = ZeroInflatedLaplace(Box([0, 0], [1, 1]), 0.7, 0.3)
+    x = np.random.default_rng(2).random((50_000, 2))
+    reports = mechanism.privatize(x, Randomness.seeded(2))
+    f = losses.Expectation(lambda z: np.maximum(z.sum(axis=1) - 1, 0))
+    result = m_estimate(f, reports, mechanism, randomness=Randomness.seeded(3))
+    assert abs(result.coefficients[0] - np.maximum(x.sum(axis=1) - 1, 0).mean()) < 4.5 * result.std_error[0]
+    square = losses.Expectation(lambda z: (z**2).sum(axis=1), laplacian=lambda z: np.full(len(z), 4.0))
+    for method in ("sdrcl", "sl"):
+        found = m_estimate(square, reports, mechanism, method=method, randomness=Randomness.seeded(4))
+        assert abs(found.coefficients[0] - (x**2).sum(axis=1).mean()) < 4.5 * found.std_error[0]
+
+
+def own_loss(theta, x, y):
+    """Least absolute deviations, written by a user."""
+    return np.abs(y - x @ theta)
+
+
+def test_a_loss_of_ones_own():
+    """A numpy function of θ, records and outcome: near the built-in loss, with similar error bars."""
+    reports, y = released(8_000, 13)
+    built_in = m_estimate("check", reports, MECHANISM, outcome=y, public=np.ones(8_000))
+    own = m_estimate(
+        own_loss,
+        reports,
+        MECHANISM,
+        start=built_in.coefficients + 0.1,
+        outcome=y,
+        public=np.ones(8_000),
+        randomness=Randomness.seeded(1),
+    )
+    assert own.loss == "own_loss"
+    assert np.abs((own.coefficients - built_in.coefficients) / built_in.std_error).max() < 1.5
+    np.testing.assert_allclose(own.std_error, built_in.std_error, rtol=0.6)
+
+
+def test_a_smooth_loss_of_ones_own_without_exact_records():
+    """Numerical Laplacians at zero probability 0."""
+    mechanism = ZeroInflatedLaplace(BOX, [0.6, 0.6, 1.2], 0.0)
+    x, y = truth(5_000, 4)
+    reports = mechanism.privatize(x, Randomness.seeded(4))
+    own = m_estimate(lambda t, x, y: (y - x @ t) ** 2, reports, mechanism, start=np.zeros(3), outcome=y)
+    built_in = m_estimate("squared", reports, mechanism, outcome=y)
+    np.testing.assert_allclose(own.coefficients, built_in.coefficients, atol=2e-3)
+
+
+def test_a_loss_in_jax():
+    """Gradients and Laplacians by automatic differentiation, where JAX is installed."""
+    jnp = pytest.importorskip("jax.numpy", reason="the extra autodiff is not installed")
+    mechanism = ZeroInflatedLaplace(BOX, [0.6, 0.6, 1.2], 0.0)
+    x, y = truth(5_000, 4, "logistic")
+    reports = mechanism.privatize(x, Randomness.seeded(4))
+    loss = losses.Autodiff(lambda t, x, y: jnp.logaddexp(0.0, x @ t) - y * (x @ t))
+    own = m_estimate(loss, reports, mechanism, start=np.zeros(3), outcome=y)
+    built_in = m_estimate("logistic", reports, mechanism, outcome=y)
+    np.testing.assert_allclose(own.coefficients, built_in.coefficients, atol=2e-3)
+
+
+def test_a_problem_that_is_too_noisy_says_so():
+    """No solution is invented: not converged, or a note, and the number of rows that would be needed."""
+    mechanism = ZeroInflatedLaplace(BOX, [30.0, 30.0, 60.0], 0.2)
+    x, y = truth(500, 2)
+    result = m_estimate("squared", mechanism.privatize(x, Randomness.seeded(2)), mechanism, outcome=y)
+    text = result.status + " ".join(result.notes)
+    assert "rows would" in text
+    needed = int(text.split("about ")[1].split(" rows")[0].replace(",", ""))
+    assert needed > 100_000
+
+
+def test_singular_problems_are_not_converged():
+    """A public column given twice."""
+    reports, y = released(2_000, 1)
+    twice = np.ones((2_000, 2))
+    for loss in ("squared", "check"):
+        result = m_estimate(loss, reports, MECHANISM, outcome=y, public=twice)
+        assert not result.converged
+        assert result.status != "converged"
+
+
+def test_results_are_frozen_and_print():
+    """Summary, plain data, read-only arrays."""
+    result = fit("squared", 3_000, 1, names=["a", "b", "c", "one"])
+    text = result.summary()
+    assert "squared" in text
+    assert "sandwich" in text
+    data = result.to_dict()
+    assert data["names"] == ["a", "b", "c", "one"]
+    assert len(data["interval"]) == 4
+    assert result.interval().shape == (4, 2)
+    with pytest.raises(ValueError, match="read-only"):
+        result.coefficients[0] = 1
+    with pytest.raises(EstimationError, match="wald"):
+        result.interval(method="profile")
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"loss": "cubic"}, "must be one of"),
+        ({"method": "magic"}, "method"),
+        ({"mechanism": GeneralizedResponse(4, 1.0)}, "ZeroInflatedLaplace"),
+        ({"reports": np.zeros((10, 2))}, "rows × 3"),
+        ({"reports": np.zeros((0, 3)), "outcome": np.zeros(0)}, "no rows"),
+        ({"reports": np.full((10, 3), np.nan)}, "finite"),
+        ({"outcome": None}, "needs an outcome"),
+        ({"outcome": np.zeros(9)}, "one number per report"),
+        ({"outcome": np.full(10, np.inf)}, "finite"),
+        ({"outcome": np.full(10, 0.5), "loss": "logistic"}, "0 and 1"),
+        ({"outcome": np.full(10, -1.0), "loss": "poisson"}, "counts"),
+        ({"public": np.zeros((9, 1))}, "one row per report"),
+        ({"loss": "check", "method": "sl"}, "second derivative"),
+        ({"loss": "check", "method": "sdrcl"}, "second derivative"),
+        ({"start": [1.0], "loss": "logistic", "outcome": np.tile([0.0, 1.0], 5)}, "3 finite numbers"),
+        ({"names": ["a"]}, "names"),
+        ({"method": "box"}, "expectations"),
+        ({"outcome": 7}, "coordinates"),
+        ({"loss": lambda t, x, y: np.zeros(3), "start": [0.0]}, "one number per row"),
+        ({"loss": lambda t, x, y: np.zeros(10)}, "needs a start"),
+        ({"loss": losses.Expectation(lambda x: np.zeros(3)), "outcome": None}, "one number per row"),
+        ({"outcome_mechanism": GeneralizedResponse(4, 1.0)}, "yes/no"),
+        (
+            {
+                "loss": "logistic",
+                "outcome": np.tile([0.0, 1.0], 5),
+                "outcome_mechanism": ZeroInflatedLaplace(Box(0, 1), 1.0, 0.1),
+            },
+            "logistic",
+        ),
+    ],
+)
+def test_bad_input_gets_one_clear_sentence(changes, says):
+    """What is wrong, and which bound."""
+    options = {"loss": "squared", "reports": np.zeros((10, 3)), "mechanism": MECHANISM, "outcome": np.zeros(10)}
+    with pytest.raises(EstimationError, match=says):
+        m_estimate(**(options | changes))

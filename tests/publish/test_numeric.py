@@ -1,0 +1,204 @@
+"""Numeric columns through a plan, a release and a regression."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from discreet import DomainError, Plan, PlanError, Randomness, Release, release
+from discreet.audit import audit
+from discreet.errors import EstimationError
+from discreet.estimate import frequencies, glm, losses, regression
+from discreet.mechanisms import ZeroInflatedLaplace
+from discreet.publish.numeric import ClippedWarning
+
+N = 20_000
+BLOCK = {
+    "columns": ["age", "bmi", "income"],
+    "domain": {"box": {"low": [18, 15, 0], "high": [78, 45, 100]}},
+    "mechanism": "zero-inflated-laplace",
+    "epsilon": 3.0,
+    "delta": 0.4,
+    "zero_probability": 0.2,
+    "unit": "attribute",
+}
+ANSWER = {
+    "columns": ["ill"],
+    "domain": {"binary": ["no", "yes"]},
+    "mechanism": "randomized-response",
+    "epsilon": 3.0,
+}
+
+
+def people(n=N, seed=1):
+    rng = np.random.default_rng(seed)
+    age, bmi = rng.uniform(18, 78, n), rng.uniform(15, 45, n)
+    income = np.clip(10 + 0.5 * age + 0.8 * bmi + 8 * rng.standard_normal(n), 0, 100)
+    ill = rng.random(n) < 1 / (1 + np.exp(-(age - 48) / 15))
+    return pa.table(
+        {
+            "sex": np.where(rng.random(n) < 0.5, "f", "m"),
+            "score": age / 10 + rng.standard_normal(n),
+            "age": age,
+            "bmi": bmi,
+            "income": income,
+            "ill": np.where(ill, "yes", "no"),
+        }
+    )
+
+
+def plan_of(*blocks, **changes):
+    return Plan.from_dict(
+        {"format": 1, "public": [{"columns": ["sex", "score"]}], "private": [{**BLOCK, **changes}, *blocks]}
+    )
+
+
+@pytest.fixture(scope="module")
+def released():
+    return release(people(), plan_of(ANSWER), randomness=Randomness.seeded(3))
+
+
+def test_a_plan_designs_the_noise_and_promises_per_row():
+    """The attribute level is met by the mechanism; the row promise is that of whole records."""
+    plan = plan_of()
+    mechanism = plan.blocks[0].mechanism
+    assert isinstance(mechanism, ZeroInflatedLaplace)
+    assert mechanism.guarantee.fits(3.0, 0.4)
+    assert plan.guarantee.unit == "record"
+    assert plan.guarantee.delta > mechanism.guarantee.delta
+    assert "published exactly" in plan.guarantee.explain(1000)
+    assert "numbers within bounds" in plan.summary()
+    assert Plan.from_dict(plan.to_dict()).blocks == plan.blocks
+
+
+def test_one_pair_of_bounds_serves_all_columns():
+    """A box with one low and one high."""
+    plan = plan_of(domain={"box": {"low": 0, "high": 100}})
+    assert plan.blocks[0].domain.low == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"domain": {"box": {"low": [0, 0], "high": [1, 1]}}}, "2 bounds, but there are 3 columns"),
+        ({"domain": {"box": {"low": [0, 0, 1], "high": [1, 1, 1]}}}, "low < high"),
+        ({"domain": {"box": {"low": 0}}}, "high is missing"),
+        ({"delta": 0.1}, "above zero_probability"),
+        ({"delta": None}, "delta is missing"),
+        ({"missing": "category"}, "missing must be one of"),
+        ({"grid": "fine"}, "power of two"),
+        ({"grid": 0.3}, "power of two"),
+        ({"prevalence": 0.1}, "does not belong"),
+        ({"unit": "person"}, "unit must be one of"),
+        ({"target": "mode"}, "target"),
+    ],
+)
+def test_plans_that_make_no_sense_are_refused(changes, message):
+    """One clear sentence with the key path."""
+    data = {key: value for key, value in {**BLOCK, **changes}.items() if value is not None}
+    with pytest.raises(PlanError, match=message):
+        Plan.from_dict({"format": 1, "private": [data]})
+
+
+def test_values_outside_are_refused_or_counted_on_the_terminal_only(tmp_path):
+    """An error by default; with clip = true a warning with the count, which no file holds."""
+    table = people(500)
+    table = table.set_column(2, "age", pa.array(np.r_[[99.0, 3.0, 120.5], table["age"].to_numpy()[3:]]))
+    with pytest.raises(DomainError, match='"age"') as caught:
+        release(table, plan_of())
+    assert "99" not in str(caught.value)
+    with pytest.warns(ClippedWarning, match='"age": 3 numbers'):
+        done = release(table, plan_of(clip=True), tmp_path / "out.parquet")
+    manifest = done.manifest.to_json()
+    assert '"clip": true' in manifest.replace('"clip":true', '"clip": true')
+    assert "3 numbers" not in manifest
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        release(people(500), plan_of(clip=True))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_missing_and_infinite_numbers(bad):
+    """NaN is a missing value, an infinite number is never one of the box, clipped or not."""
+    table = people(100)
+    ages = table["age"].to_numpy().copy()
+    ages[7] = bad
+    table = table.set_column(2, "age", pa.array(ages))
+    for changes in ({}, {"clip": True}):
+        with pytest.raises(DomainError, match='"age", row 7'):
+            release(table, plan_of(**changes))
+    if np.isnan(bad):
+        done = release(table, plan_of(missing="public"), randomness=Randomness.seeded(1))
+        assert done.to_arrow()["age"].null_count == 1
+        assert done.to_arrow()["bmi"].null_count == 0
+        with pytest.raises(EstimationError, match="missing"):
+            regression("score ~ age", done)
+        assert regression("score ~ age", done, missing="drop").n == 99
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_reports_survive_a_file(tmp_path, kind):
+    """Numbers outside the box come back exactly, from Parquet and from CSV; the audit passes."""
+    path = tmp_path / f"out.{kind}"
+    done = release(people(2_000), plan_of(ANSWER), path)
+    again = Release.open(path)
+    ages = again.to_arrow()["age"].to_numpy()
+    assert ages.min() < 18
+    assert ages.max() > 78
+    step = again.mechanism("age").grid[0]
+    assert np.all(ages / step == np.rint(ages / step))
+    np.testing.assert_array_equal(ages, done.to_arrow()["age"].to_numpy())
+    assert audit(again).passed
+    assert "zero-inflated" in again.summary()
+
+
+def test_regression_by_formula_with_the_outcome_in_the_same_block(released):
+    """Income ~ age + bmi: all three are noisy, and the coefficients come back."""
+    for loss in ("squared", "check"):
+        result = regression("income ~ age + bmi", released, loss)
+        assert result.names == ("age", "bmi", "Intercept")
+        assert np.all(np.abs((result.coefficients - [0.5, 0.8, 10]) / result.std_error)[:2] < 4.5)
+
+
+def test_regression_by_formula_with_other_outcomes(released):
+    """A public outcome with public terms beside; a randomised yes/no answer."""
+    public = regression("score ~ age + sex", released)
+    assert public.names == ("age", "Intercept", "sex[T.m]")
+    assert np.all(np.abs((public.coefficients - [0.1, 0, 0]) / public.std_error) < 4.5)
+    yes = regression("ill ~ age", released, "logistic")
+    assert np.all(np.abs((yes.coefficients - [1 / 15, -48 / 15]) / yes.std_error) < 4.5)
+    quantile = regression("score ~ age", released, "check", tau=0.25)
+    assert quantile.loss == "check (tau = 0.25)"
+    assert regression("score ~ age", released, losses.Huber(2.0)).converged
+
+
+@pytest.mark.parametrize(
+    ("formula", "options", "message"),
+    [
+        ("score ~ sex", {}, "no predictor"),
+        ("score ~ ill", {}, "one zero-inflated Laplace block"),
+        ("score ~ np.log(age)", {}, "term of its own"),
+        ("score ~ weight", {}, "does not have"),
+        ("age ~ age", {}, "both sides"),
+        ("sex ~ age", {}, "must be a number"),
+        ("score ~ age", {"tau": 0.5}, "tau belongs"),
+        ("score ~ age", {"missing": "guess"}, "missing"),
+        ("score", {}, "outcome ~"),
+    ],
+)
+def test_formulas_that_cannot_be_fitted(released, formula, options, message):
+    """One clear sentence each."""
+    with pytest.raises(EstimationError, match=message):
+        regression(formula, released, **options)
+
+
+def test_other_estimators_say_that_numbers_are_not_theirs(released):
+    """Frequencies, tables and glm are for finitely many reports."""
+    with pytest.raises(EstimationError, match="finitely many"):
+        frequencies(released, "age")
+    for formula in ("age ~ score", "score ~ age"):
+        with pytest.raises(EstimationError, match=r"estimate\.regression"):
+            glm(formula, released)
