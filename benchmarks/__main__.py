@@ -13,10 +13,14 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
+from benchmarks.attributes import attribute_results
+from benchmarks.bipartite import bipartite_results
 from benchmarks.estimating import estimate_results
+from benchmarks.laplace import laplace_results
 from benchmarks.measure import RESULTS, Result, quietest_core
 from benchmarks.peers import peer_results
 from benchmarks.privatise import binary_results, category_results
+from benchmarks.regression import regression_results
 from benchmarks.release import release_results
 
 COLUMNS = ("work, one core", "against", "must reach", "measured", "verdict", "detail")
@@ -36,6 +40,10 @@ def suites(rows: int, *, quick: bool) -> dict[str, Callable[[], Iterator[Result]
         "peers": lambda: peer_results(small),
         "estimate": lambda: estimate_results(large, 5),
         "release": lambda: release_results(rows, 5),
+        "attributes": lambda: attribute_results(quick=quick),
+        "regression": lambda: regression_results(small, 9),
+        "bipartite": lambda: bipartite_results(10**6, 5),
+        "laplace": lambda: laplace_results(small, 5),
     }
 
 
@@ -78,7 +86,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Read the command line; exit code 1 when a target is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="10⁶ and 10⁷ rows instead of 10⁷ and 10⁸; no verdicts")
-    parser.add_argument("--only", action="append", metavar="NAME", help="binary, categories, peers, estimate, release")
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="NAME",
+        help="binary, categories, peers, estimate, release, regression, bipartite, attributes, laplace",
+    )
     parser.add_argument("--rows", type=int, help="rows of the file that is released (default: 10⁸, quick 10⁷)")
     parser.add_argument("--core", type=int, help="the core to run on (default: the quietest)")
     chosen = parser.parse_args(arguments)
