@@ -176,3 +176,23 @@ def test_bad_choices_are_refused(released):
         estimate.glm("cheated ~ age", released, link="log")
     with pytest.raises(EstimationError, match="logit only"):
         estimate.glm("region ~ age", released, link="probit")
+
+
+def test_a_jointly_randomised_column_is_corrected_by_its_own_channel():
+    """Outcome or predictor: the channel of one column of a joint block is what counts."""
+    table = truth(20_000, seed=7)
+    plan = Plan.parse("""
+        [[public]]
+        columns = ["age", "grade"]
+        [[private]]
+        columns = ["cheated", "region"]
+        domains = [{ binary = ["no", "yes"] }, { categorical = ["n", "s", "e"] }]
+        mechanism = "joint"
+        epsilons = [1.5, 2.0]
+    """)
+    done = release(table, plan, randomness=Randomness.seeded(8))
+    outcome = estimate.glm("cheated ~ age", done)
+    assert abs(outcome.coefficients[1] - 0.05) < 5 * outcome.std_error[1]
+    predictor = estimate.glm("grade ~ age + cheated", done)
+    position = predictor.names.index("answer yes")
+    assert abs(predictor.coefficients[position] - 0.5) < 5 * predictor.std_error[position]
