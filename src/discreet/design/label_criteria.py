@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import EstimationError
-from discreet.estimate.regression.links import link_named
 
 Floats = NDArray[np.float64]
 
@@ -69,6 +68,8 @@ class LabelProblem:
 
     @cached_property
     def _parts(self) -> tuple[Floats, Floats, Floats]:
+        from discreet.estimate.regression.links import link_named
+
         return link_named(self.link).parts(self.predictors)
 
     @property
@@ -111,6 +112,8 @@ def label_problem(covariates: ArrayLike, scenarios: Floats, link: str, criterion
     standardised = X / np.where(spread > 0, spread, 1.0)
     if np.linalg.matrix_rank(standardised) < X.shape[1]:
         raise EstimationError("the covariates are collinear: no design can tell their coefficients apart")
+    from discreet.estimate.regression.links import link_named
+
     link_named(link)  # an unknown link is refused here
     return LabelProblem(standardised, scenarios @ X.T, link, criterion)
 

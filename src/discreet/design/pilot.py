@@ -8,7 +8,7 @@ again, as in the procedure of Zhang et al. 2025, would spend the budget each tim
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,10 +18,12 @@ from discreet.design.label import label
 from discreet.design.label_criteria import checked_covariates
 from discreet.design.result import Design
 from discreet.errors import EstimationError
-from discreet.estimate.regression import BinaryRegression, binary_regression
 from discreet.mechanisms import BinaryResponse
 from discreet.privacy import Guarantee
 from discreet.randomness import Randomness, permutation, resolve
+
+if TYPE_CHECKING:
+    from discreet.estimate.regression import BinaryRegression
 
 Floats = NDArray[np.float64]
 
@@ -101,6 +103,8 @@ def label_with_pilot(
     pilot_epsilon : float, optional
         The pilot's own (pure) level; ``epsilon`` by default.
     """
+    from discreet.estimate.regression import binary_regression
+
     X = checked_covariates(covariates)
     y = np.asarray(labels)
     if y.shape != (len(X),):
