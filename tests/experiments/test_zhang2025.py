@@ -25,10 +25,10 @@ from experiments.zhang2025.problem import (
     variance_bound,
     warner,
 )
-from experiments.zhang2025.score import score_statistic
 from experiments.zhang2025.store import RunFile
 
 from discreet.estimate import binary_regression
+from discreet.estimate.regression.score import score_statistic
 
 CELL = coverage.Cell(Setting("I", "logit", 2.0, n=500), runs=6)
 #: 5 regular standard deviations of a share of 200 at 95 %.

@@ -18,7 +18,7 @@ from discreet.estimate.regression.effects import MarginalEffects, Predictions
 from discreet.estimate.regression.goodness import GoodnessOfFit
 from discreet.estimate.regression.links import Link
 from discreet.estimate.regression.result import LikelihoodFit
-from discreet.estimate.regression.rows import Source, checked_matrix, checked_numbers
+from discreet.estimate.regression.rows import Rows, Source, checked_matrix, checked_numbers
 from discreet.estimate.regression.scan import Scan
 
 Floats = NDArray[np.float64]
@@ -88,6 +88,38 @@ class BinaryRegression(LikelihoodFit):
         found = effects.predictions(design, shift, self.coefficients, self.covariance, self.link_function)
         return found if interval else found.estimate
 
+    def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
+        """Confidence intervals, one (low, high) row per coefficient.
+
+        Parameters
+        ----------
+        level : float
+        method : {"wald", "profile", "score"}, optional
+            "wald" (default) and "profile" as for every fit. "score": the values that Neyman's C(α) test does not
+            reject. It does not use the maximum of the likelihood, and keeps its level under strong randomisation,
+            where that maximum is often infinite and profile intervals are too short. Not with weights or clusters.
+        """
+        if method != "score":
+            return super().interval(level, method)
+        from discreet.estimate.intervals import checked_level, two_sided_quantile
+        from discreet.estimate.regression.score import score_interval
+
+        self._refuse_survey("score intervals")
+        critical = two_sided_quantile(checked_level(level)) ** 2
+        chunks = [rows for rows in self.source.chunks() if rows.size]
+        X = np.concatenate([rows.X for rows in chunks])
+        y, p00, p11, offset = (_column(chunks, name) for name in ("report", "p00", "p11", "offset"))
+        telling = p00 + p11 != 1  # the others carry no information
+        guesses = np.where(np.isfinite(self.std_error) & (self.std_error > 0), self.std_error, 1.0)
+        return np.array(
+            [
+                score_interval(
+                    X[telling], y[telling], p00[telling], p11[telling], self.link, j, critical, guess, offset[telling]
+                )
+                for j, guess in enumerate(guesses)
+            ]
+        )
+
     def marginal_effects(self, discrete: Sequence[str] = ()) -> MarginalEffects:
         """Average marginal effects on the probability of a true "yes".
 
@@ -155,3 +187,9 @@ class BinaryRegression(LikelihoodFit):
             "designs": None if designs is None else [{"p00": no, "p11": yes} for no, yes in designs],
             "epsilon": display.plain([low, high]),
         }
+
+
+def _column(chunks: Sequence[Rows], name: str) -> Floats:
+    """One number per row, over all chunks; what is not given is zero."""
+    values = ((rows.size, getattr(rows, name)) for rows in chunks)
+    return np.concatenate([np.broadcast_to(np.asarray(0.0 if v is None else v, float), n) for n, v in values])

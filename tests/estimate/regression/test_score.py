@@ -1,0 +1,76 @@
+"""Score tests and intervals: level, agreement with Wald where all is well, honesty where it is not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from discreet import EstimationError, Randomness, design, estimate
+from discreet.estimate.regression.score import score_statistic
+
+
+def survey(n, epsilon, seed, beta=(-0.5, 0.8)):
+    """Reports of a logit model through randomised response."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([np.ones(n), rng.normal(size=n)])
+    truth = rng.random(n) < 1 / (1 + np.exp(-(X @ np.array(beta))))
+    mechanism = design.binary(epsilon).mechanism
+    p = float(mechanism.p00)
+    return X, mechanism.privatize(truth, Randomness.seeded(seed)), p
+
+
+def test_score_and_wald_agree_in_large_samples():
+    """Where the normal approximation is good, the two intervals are nearly the same."""
+    X, y, p = survey(60_000, 2.0, 1)
+    fit = estimate.binary_regression(X, y, p, p)
+    assert np.allclose(fit.interval(method="score"), fit.interval(), atol=0.08 * fit.std_error.max())
+
+
+def test_the_ends_are_where_the_test_just_rejects():
+    """Each finite end has a statistic at the chi-square quantile."""
+    X, y, p = survey(3_000, 1.0, 2)
+    fit = estimate.binary_regression(X, y, p, p)
+    for j, ends in enumerate(fit.interval(0.9, method="score")):
+        for end in ends:
+            assert score_statistic(X, y, p, p, "logit", j, end) == pytest.approx(2.7055, abs=1e-3)
+
+
+def test_the_test_keeps_its_level_under_strong_randomisation():
+    """At ε = 0.25 and n = 1,000 the truth is rejected about 5 % of the time, also when the maximum is infinite."""
+    rejected = np.zeros(2)
+    runs = 600
+    for run in range(runs):
+        X, y, p = survey(1_000, 0.25, 100 + run)
+        rejected += [score_statistic(X, y, p, p, "logit", j, b) > 3.8415 for j, b in enumerate((-0.5, 0.8))]
+    assert np.all(rejected / runs < 0.05 + 6.5 * np.sqrt(0.05 * 0.95 / runs))
+    assert np.all(rejected / runs > 0.005)
+
+
+def test_an_end_may_be_infinite():
+    """Ten reports at ε = 0.1 do not bound anything."""
+    X, y, p = survey(30, 0.1, 5)
+    fit = estimate.binary_regression(X[:, :1], y, p, p)
+    assert np.isinf(fit.interval(method="score")).any()
+
+
+def test_mixed_designs_and_offsets():
+    """Direct and crosswise rows, an offset, and rows that carry no information."""
+    rng = np.random.default_rng(3)
+    n = 20_000
+    X = np.column_stack([np.ones(n), rng.normal(size=n)])
+    shift = rng.normal(size=n)
+    truth = rng.random(n) < 1 / (1 + np.exp(-(X @ [0.2, -0.6] + shift)))
+    p = rng.choice([1.0, 0.25, 0.5], n)
+    y = np.where(rng.random(n) < p, truth, ~truth)
+    fit = estimate.binary_regression(X, y, p, p, offset=shift)
+    low, high = fit.interval(0.9999, method="score").T
+    assert np.all((low < [0.2, -0.6]) & (high > [0.2, -0.6]))
+    assert np.allclose(fit.interval(method="score"), fit.interval(), atol=0.2 * fit.std_error.max())
+
+
+def test_surveys_are_refused():
+    """With weights the score has another distribution."""
+    X, y, p = survey(500, 1.0, 4)
+    fit = estimate.binary_regression(X, y, p, p, weights=np.ones(500) * 2)
+    with pytest.raises(EstimationError, match="score intervals"):
+        fit.interval(method="score")
