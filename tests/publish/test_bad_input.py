@@ -173,3 +173,10 @@ def test_the_person_is_never_published():
             mechanism = "randomized-response"
             epsilon = 1.0
         """)
+
+
+@pytest.mark.parametrize("arguments", [{"output": 5}, {"progress": 5}])
+def test_arguments_of_the_wrong_kind_get_a_sentence(arguments):
+    """Not a Python error."""
+    with pytest.raises(ReleaseError, match="must be"):
+        release(pa.table({"cheated": ["no", "yes"]}), plan_of(), **arguments)

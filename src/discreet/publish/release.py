@@ -79,6 +79,8 @@ def release(
     LedgerWarning
         The same truth was released before, and spends again.
     """
+    if progress is not None and not callable(progress):
+        raise ReleaseError("progress must be a function of the number of rows done")
     chance, work = resolve(randomness), Work.open(source, plan, output, overwrite=overwrite)
     book = Ledger.choose(ledger) if work.source.path is not None else None
     fingerprint = None
@@ -139,6 +141,8 @@ class Work:
     def open(cls, source: Any, plan: Any, output: str | os.PathLike[str] | None, *, overwrite: bool) -> Work:
         """Everything that can be refused before a row is read."""
         chosen = as_plan(plan)
+        if output is not None and not isinstance(output, (str, os.PathLike)):
+            raise ReleaseError(f"output must be a path, not {type(output).__name__}")
         chosen.check_budget()
         chosen = with_labels_designed(chosen, source)
         chosen.check_budget()

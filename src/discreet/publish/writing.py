@@ -242,7 +242,7 @@ def writing(path: Path) -> Iterator[None]:
         if isinstance(error, SystemFailureError):
             raise
         reason = error.strerror or "the file system refused"
-        raise SystemFailureError(f"{path} cannot be written: {reason}; nothing was left behind") from None
+        raise SystemFailureError(f"{path.resolve()} cannot be written: {reason}; nothing was left behind") from None
 
 
 @contextlib.contextmanager
