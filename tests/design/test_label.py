@@ -238,6 +238,11 @@ def test_t_is_warned_about_for_many_classes():
         ({"epsilon": 1, "covariates": X, "coefficients": [1, 2, 3], "criterion": "E"}, EstimationError, "criterion"),
         ({"epsilon": 1, "covariates": X[:, [0, 0]], "coefficients": [1, 2]}, EstimationError, "collinear"),
         ({"epsilon": 1, "covariates": X * math.nan, "coefficients": [1, 2, 3]}, EstimationError, "finite"),
+        (
+            {"epsilon": 1, "delta": 0.1, "covariates": X, "coefficients": [400.0, 1, 1], "link": "probit"},
+            EstimationError,
+            "almost certain",
+        ),
         ({"epsilon": 1, "classes": 11}, PrivacyError, "classes"),
         ({"epsilon": 1, "classes": 1}, PrivacyError, "classes"),
         ({"epsilon": 1, "delta": 0.1, "classes": 3}, PrivacyError, "delta = 0"),

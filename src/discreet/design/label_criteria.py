@@ -92,7 +92,12 @@ class LabelProblem:
         squares = self.slopes[scenario] ** 2
         weights = np.divide(squares, variances, out=np.zeros_like(squares), where=variances > 0)
         information = (self.covariates * weights[:, None]).T @ self.covariates / len(self.covariates)
-        return CRITERIA[self.criterion](information)
+        try:
+            return CRITERIA[self.criterion](information)
+        except np.linalg.LinAlgError:
+            raise EstimationError(
+                "the assumed coefficients make the label almost certain for every row: no answer carries information"
+            ) from None
 
     def values(self, variance_at: Callable[[Floats], Floats]) -> Floats:
         """The criterion for every scenario, for a design whose variance at prevalence π is ``variance_at(π)``."""

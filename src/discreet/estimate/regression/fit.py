@@ -146,7 +146,9 @@ def finish(objective: Objective, found: Found, names: Sequence[str], scale: Floa
         converged = False
         status = "not converged: the search ended at a stationary point that is no maximum"
     if found.direction is not None:
-        notes.append('profile intervals (method="profile") remain valid, with an infinite end')
+        notes.append(
+            'Wald intervals say nothing here and profile intervals are too short; use interval(method="score")'
+        )
     return Finished(theta, moments, converged, status, tuple(notes))
 
 

@@ -122,9 +122,9 @@ class LikelihoodFit:
         level : float
         method : {"wald", "profile"}, optional
             "wald" (default): estimate ± z × standard error. "profile": the values that a likelihood-ratio test does
-            not reject; slower, better in small samples and under strong randomisation, and right (with an
-            infinite end) when the estimate itself is infinite. Not with weights or clusters, where the
-            likelihood ratio has another distribution.
+            not reject; slower, better in small samples. When the estimate itself is infinite, as is common under
+            strong randomisation, it is too short; yes/no fits have "score" for that. Not with weights or
+            clusters, where the likelihood ratio has another distribution.
         """
         level = checked_level(level)
         method = "wald" if method is None else method
