@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 
-from discreet.design.binary_region import Point, corners, edge_point, rounded, switch_prevalence, variance
+from discreet.design.binary_region import (
+    Point,
+    corners,
+    edge_point,
+    four_report_information,
+    rounded,
+    switch_prevalence,
+    variance,
+)
 from discreet.design.minimax import Minimax
 from discreet.design.prevalence_range import PrevalenceRange
 from discreet.design.result import Design, Optimality
@@ -245,18 +253,10 @@ def _four_reports(epsilon: float, delta: float, low: float, high: float) -> Desi
 
 
 def four_report_variance(keep: Fraction, other: Fraction, shown: Fraction, prevalence: Fraction) -> Fraction:
-    """Inverse of the information in one answer, to which the flagged and the randomised part both contribute.
-
-    At a prevalence of 0 or 1 the flagged part alone is certain in the end: the variance vanishes.
-    """
+    """Inverse of the information in one answer; it vanishes at a prevalence of 0 or 1, where flagged answers agree."""
     if prevalence in (0, 1):
         return Fraction(0)
-    flagged = shown / (prevalence * (1 - prevalence))
-    rest = keep + other
-    if not rest:
-        return 1 / flagged
-    q = other / rest + prevalence * (keep - other) / rest
-    return 1 / (flagged + rest * ((keep - other) / rest) ** 2 / (q * (1 - q)))
+    return Fraction(1 / four_report_information(keep, other, shown, prevalence))
 
 
 def _beside(points: dict[str, Point], at: Fraction) -> str:

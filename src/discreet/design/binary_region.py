@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 from discreet.errors import PrivacyError
 from discreet.mechanisms import BinaryResponse
@@ -19,14 +20,28 @@ from discreet.privacy.bounds import exp_bounds
 Point = tuple[Fraction, Fraction]
 
 
-def variance(p00: Fraction, p11: Fraction, prevalence: Fraction) -> Fraction:
-    """Variance of the unbiased estimate from one answer: q(1 − q)/(p00 + p11 − 1)².
+def variance(p00: Any, p11: Any, prevalence: Any) -> Any:
+    """Variance of the unbiased estimate from one answer: q(1 − q)/(p00 + p11 − 1)², in fractions, floats or arrays.
 
     ``q = 1 − p00 + π(p00 + p11 − 1)`` is the chance of report 1 (Holohan et al. 2017, Corollary 1).
     """
     s = p00 + p11 - 1
     q = 1 - p00 + prevalence * s
     return q * (1 - q) / (s * s)
+
+
+def four_report_information(keep: Any, other: Any, shown: Any, prevalence: Any) -> Any:
+    """Information about the prevalence in one answer that is published, flagged, with probability ``shown``.
+
+    ``shown/(π(1 − π)) + (keep − other)²/((keep + other) q(1 − q))`` with q the chance of report 1 when nothing is
+    flagged, in fractions, floats or arrays: the flagged and the randomised part add up.
+    """
+    flagged = shown / (prevalence * (1 - prevalence))
+    rest = keep + other
+    if not rest:
+        return flagged
+    q = (other + prevalence * (keep - other)) / rest
+    return flagged + (keep - other) ** 2 / (rest * q * (1 - q))
 
 
 def switch_prevalence(epsilon: float, delta: float) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.design.binary import binary, exposure_notes, point_of
-from discreet.design.binary_region import Point, corners, edge_point, rounded
+from discreet.design.binary_region import Point, corners, edge_point, four_report_information, rounded, variance
 from discreet.design.label_criteria import WORDS, LabelProblem, label_problem
 from discreet.design.minimax import EdgeProblem
 from discreet.design.result import Design, Optimality
@@ -128,19 +128,11 @@ def _without_assumptions(epsilon: float, delta: float, reports: int, no_covariat
     )
 
 
-def two_report_variance(point: tuple[float, float], prevalences: Floats) -> Floats:
-    """Variance of one debiased answer at each prevalence."""
-    s = point[0] + point[1] - 1
-    q = 1 - point[0] + prevalences * s
-    return np.asarray(q * (1 - q) / s**2)
-
-
 def four_report_variance(exp_epsilon: float, delta: float, prevalences: Floats) -> Floats:
     """Inverse information about the prevalence in one answer through the four-report channel."""
-    t = (exp_epsilon - 1) / (exp_epsilon + 1)
-    q = 1 / (exp_epsilon + 1) + prevalences * t
+    other = (1 - delta) / (exp_epsilon + 1)
     with np.errstate(divide="ignore"):
-        return np.asarray(1 / (delta / (prevalences * (1 - prevalences)) + (1 - delta) * t * t / (q * (1 - q))))
+        return np.asarray(1 / four_report_information(exp_epsilon * other, other, delta, prevalences))
 
 
 def _middle(epsilon: float) -> Fraction:
@@ -157,7 +149,7 @@ def _corner_values(epsilon: float, delta: float, problem: LabelProblem) -> dict[
     """The criterion of every corner in every scenario."""
     exp_epsilon = _middle(epsilon)
     return {
-        name: problem.values(partial(two_report_variance, _floats(point)))
+        name: problem.values(partial(variance, *_floats(point)))
         for name, point in corners(exp_epsilon, Fraction(delta)).items()
     }
 
@@ -191,7 +183,7 @@ def _minimax(epsilon: float, delta: float, problem: LabelProblem, best: Floats, 
 
     def regrets(u: float, mirrored: bool) -> Floats:
         p00, p11 = _floats(edge_point(Fraction(u), Fraction(e), asked))
-        return problem.values(partial(two_report_variance, (p11, p00) if mirrored else (p00, p11))) / best
+        return problem.values(partial(variance, *((p11, p00) if mirrored else (p00, p11)))) / best
 
     found = EdgeProblem((e + 1) / (e + 2 * delta - 1), 1 / delta, regrets).solve()
     mechanism = rounded(epsilon, delta, partial(point_of, found, delta=asked))

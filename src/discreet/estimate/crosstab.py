@@ -278,15 +278,13 @@ class CrossTab:
             ]
             for i, j in cells[: 2 * display.SHOWN]
         ]
-        text = f"{self.heading()}\n\n{display.aligned(header, lines, text_columns=2)}"
-        if len(cells) > len(lines):
-            text += f"\n… and {len(cells) - len(lines):,} more cells"
-        return text + "".join(f"\nNote: {note}." for note in self.notes)
+        table = display.aligned(header, lines, text_columns=2)
+        return display.page(table, self.heading(), len(cells) - len(lines), "cells", self.notes)
 
     def heading(self) -> str:
         """What was estimated, from what."""
         named = " × ".join(f'"{name}"' for name in self.names if name)
-        whom = "of the population" if self.target == "population" else "in the table of those who reported"
+        whom = display.of_whom(self.target)
         return f"Joint frequencies{f' of {named}' if named else ''} {whom}: unbiased, n = {self.n:,}"
 
     def __str__(self) -> str:

@@ -38,6 +38,17 @@ def ends(low: float, high: float, *, empty: bool = False, write: Callable[[float
     return EMPTY if empty else f"{write(low)} to {write(high)}"
 
 
+def of_whom(target: str) -> str:
+    """Whose frequencies are estimated, in a heading."""
+    return "of the population" if target == "population" else "in the table of those who reported"
+
+
+def page(table: str, heading: str, left_out: int, what: str, notes: Iterable[str]) -> str:
+    """A summary: heading, table, how many lines of it are not shown, notes."""
+    more = f"\n… and {left_out:,} more {what}" if left_out > 0 else ""
+    return f"{heading}\n\n{table}{more}" + "".join(f"\nNote: {note}." for note in notes)
+
+
 def aligned(header: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int = 1) -> str:
     """A table of text: the first columns to the left, numbers to the right."""
     table = [list(header), *[list(row) for row in rows]]

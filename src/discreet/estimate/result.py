@@ -230,16 +230,14 @@ class Frequencies:
             ]
             for code in range(shown)
         ]
-        text = f"{self.heading()}\n\n{display.aligned(header, lines)}"
-        if self.estimate.size > shown:
-            text += f"\n… and {self.estimate.size - shown:,} more values"
-        return text + "".join(f"\nNote: {note}." for note in self.notes)
+        left_out = self.estimate.size - shown
+        return display.page(display.aligned(header, lines), self.heading(), left_out, "values", self.notes)
 
     def heading(self) -> str:
         """What was estimated, from what."""
         what = f'Frequencies of "{self.column}"' if self.column else "Frequencies"
         how = "maximum likelihood" if self.method == "mle" else "unbiased"
-        whom = "of the population" if self.target == "population" else "in the table of those who reported"
+        whom = display.of_whom(self.target)
         return f"{what} {whom}: {how}, n = {self.n:,}"
 
     def __str__(self) -> str:

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Self
-
-from numpy.typing import NDArray
 
 from discreet.errors import ManifestError, MechanismError, PrivacyError
 from discreet.mechanisms.base import (
     MAX_MATRIX,
-    FiniteMechanism,
     stated_epsilon,
     stored_epsilon,
     stored_int,
     stored_rows,
 )
 from discreet.mechanisms.rounding import checked_epsilon, private_rows
+from discreet.mechanisms.written_out import WrittenOut
 from discreet.privacy.exact import Rows, exact_rows
-from discreet.randomness import AliasTable, Randomness
 
 #: How far above ε a matrix of floats may be before it is called wrong rather than rounded, relative to ε. Solvers and
 #: printed matrices are exact to about eight digits.
@@ -28,7 +24,7 @@ PAPER_TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class ChannelResponse(FiniteMechanism):
+class ChannelResponse(WrittenOut):
     """A mechanism given by its matrix of report probabilities.
 
     Parameters
@@ -77,26 +73,6 @@ class ChannelResponse(FiniteMechanism):
     def __repr__(self) -> str:
         stated = "" if self.epsilon is None else f", epsilon={self.epsilon!r}"
         return f"ChannelResponse({[list(row) for row in self.rows]!r}{stated})"
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of truths and number of reports."""
-        return len(self.rows), len(self.rows[0])
-
-    @cached_property
-    def denominator(self) -> int:
-        """The sum of every row."""
-        return sum(self.rows[0])
-
-    def _rows(self) -> Rows:
-        return self.rows
-
-    @cached_property
-    def _table(self) -> AliasTable:
-        return AliasTable(self.rows, self.denominator)
-
-    def _sample(self, codes: NDArray[Any], randomness: Randomness) -> NDArray[Any]:
-        return self._table.draw(codes, randomness)
 
     def to_dict(self) -> dict[str, Any]:
         """Full integer rows."""

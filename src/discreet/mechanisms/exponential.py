@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.domains.losses import HasLosses, loss_matrix
 from discreet.errors import ManifestError, MechanismError
-from discreet.mechanisms.base import FiniteMechanism, stored_int
+from discreet.mechanisms.base import stored_int
 from discreet.mechanisms.integers import power_of_two_rows
 from discreet.mechanisms.rounding import RELATIVE_TOLERANCE, checked_epsilon, private_rows
+from discreet.mechanisms.written_out import WrittenOut
 from discreet.privacy import certify
 from discreet.privacy.exact import Rows, exact_rows
-from discreet.randomness import AliasTable, Randomness
 
 Floats = NDArray[np.float64]
 
@@ -29,7 +28,7 @@ _SHARE_OF_TOLERANCE = 0.5
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class ExponentialResponse(FiniteMechanism):
+class ExponentialResponse(WrittenOut):
     """Report y under truth x with probability proportional to ``exp(−rate·loss(x, y))``, in exact integers.
 
     McSherry and Talwar (2007) take ``rate = ε/(2 × largest loss)``, which is safe for any losses and realises only
@@ -92,26 +91,6 @@ class ExponentialResponse(FiniteMechanism):
 
     def __repr__(self) -> str:
         return f"ExponentialResponse.from_weights({[list(row) for row in self.rows]!r})"
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(N, N)."""
-        return len(self.rows), len(self.rows)
-
-    @cached_property
-    def denominator(self) -> int:
-        """The sum of every row."""
-        return sum(self.rows[0])
-
-    def _rows(self) -> Rows:
-        return self.rows
-
-    @cached_property
-    def _table(self) -> AliasTable:
-        return AliasTable(self.rows, self.denominator)
-
-    def _sample(self, codes: NDArray[Any], randomness: Randomness) -> NDArray[Any]:
-        return self._table.draw(codes, randomness)
 
     def to_dict(self) -> dict[str, Any]:
         """Full integer rows."""

@@ -228,15 +228,13 @@ class FrequencyBounds:
             ]
             for code in range(shown)
         ]
-        text = f"{self.heading()}\n\n{display.aligned(header, lines)}"
-        if self.channels.truths > shown:
-            text += f"\n… and {self.channels.truths - shown:,} more values"
-        return text + "".join(f"\nNote: {note}." for note in self.notes)
+        left_out = self.channels.truths - shown
+        return display.page(display.aligned(header, lines), self.heading(), left_out, "values", self.notes)
 
     def heading(self) -> str:
         """What was estimated, from what."""
         what = f'Ranges of the frequencies of "{self.column}"' if self.column else "Ranges of the frequencies"
-        whom = "of the population" if self.target == "population" else "in the table of those who reported"
+        whom = display.of_whom(self.target)
         return f"{what} {whom}, n = {self.n:,}"
 
     def __str__(self) -> str:

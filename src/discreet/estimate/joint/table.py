@@ -250,15 +250,13 @@ class JointTable:
             ends = display.ends(bounds[code, 0], bounds[code, 1], empty=bool(np.isnan(bounds[code, 0])))
             figures = [display.number(self.cells.estimate[code]), display.number(self.cells.std_error[code]), ends]
             lines.append([display.label_text(label) for label in self.channels.label(code)] + figures)
-        text = f"{self.heading()}\n\n{display.aligned(header, lines, text_columns=len(self.shape))}"
-        if self.channels.truths > len(lines):
-            text += f"\n… and {self.channels.truths - len(lines):,} more cells"
-        return text + "".join(f"\nNote: {note}." for note in self.notes)
+        table = display.aligned(header, lines, text_columns=len(self.shape))
+        return display.page(table, self.heading(), self.channels.truths - len(lines), "cells", self.notes)
 
     def heading(self) -> str:
         """What was estimated, from what."""
         named = " × ".join(f'"{name}"' for name in self.names if name)
-        whom = "of the population" if self.target == "population" else "in the table of those who reported"
+        whom = display.of_whom(self.target)
         return f"Joint frequencies{f' of {named}' if named else ''} {whom}: unbiased, n = {self.n:,}"
 
     def __str__(self) -> str:
