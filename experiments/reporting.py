@@ -6,9 +6,11 @@ each as CSV into ``results/<paper>/`` and remembers whether anything came out ot
 
 from __future__ import annotations
 
+import argparse
 import csv
 import math
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -198,3 +200,29 @@ def new_figure(columns: int, title: str, *, rows: int = 1) -> tuple[Any, list[An
     FigureCanvasAgg(figure)
     figure.suptitle(title)
     return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
+
+
+def command_line(
+    paper: str,
+    run: Callable[..., int],
+    description: str | None,
+    quick: str,
+    arguments: Sequence[str] | None = None,
+) -> int:
+    """Read the command line of a reproduction, run it and say how long it took.
+
+    Parameters
+    ----------
+    run : function of a report and ``quick``
+        Returns the exit code.
+    quick : str
+        What ``--quick`` leaves out, for the help text.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m experiments.{paper}", description=description)
+    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--output", type=Path, default=ROOT / "results", help="folder for results (default: results/)")
+    chosen = parser.parse_args(arguments)
+    start = time.perf_counter()
+    code = run(Report(paper, chosen.output), quick=chosen.quick)
+    print(f"{time.perf_counter() - start:.0f} s")
+    return code

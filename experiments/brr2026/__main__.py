@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -23,7 +20,7 @@ from experiments.brr2026.problem import (
     FIGURE_8_LEVELS,
     SEED,
 )
-from experiments.reporting import ROOT, Check, Comparison, Report, Table
+from experiments.reporting import Check, Comparison, Report, Table, command_line
 
 #: Expected errors (N, ε: GRR, BRR, best, optimum) that have to come out, uniform prior, |x − y|.
 CHECKED = {
@@ -107,14 +104,7 @@ def run(report: Report, *, quick: bool) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read the command line."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.brr2026", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="smaller domains and fewer levels: seconds")
-    parser.add_argument("--output", type=Path, default=ROOT / "results", help="folder for results (default: results/)")
-    chosen = parser.parse_args(arguments)
-    start = time.perf_counter()
-    code = run(Report("brr2026", chosen.output), quick=chosen.quick)
-    print(f"{time.perf_counter() - start:.0f} s")
-    return code
+    return command_line("brr2026", run, __doc__, "smaller domains and fewer levels: seconds", arguments)
 
 
 if __name__ == "__main__":

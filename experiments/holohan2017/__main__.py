@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from experiments.holohan2017 import coverage, example, figures, region
 from experiments.holohan2017.problem import FIVE_SIZES, PREVALENCES, QUICK_PREVALENCES, QUICK_SIZES, SIZES
-from experiments.reporting import ROOT, Report
+from experiments.reporting import Report, command_line
 
 
 def run(report: Report, *, quick: bool) -> int:
@@ -46,14 +43,7 @@ def run(report: Report, *, quick: bool) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read the command line."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.holohan2017", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="coarser grids, fewer sizes and runs: seconds")
-    parser.add_argument("--output", type=Path, default=ROOT / "results", help="folder for results (default: results/)")
-    chosen = parser.parse_args(arguments)
-    start = time.perf_counter()
-    code = run(Report("holohan2017", chosen.output), quick=chosen.quick)
-    print(f"{time.perf_counter() - start:.0f} s")
-    return code
+    return command_line("holohan2017", run, __doc__, "coarser grids, fewer sizes and runs: seconds", arguments)
 
 
 if __name__ == "__main__":

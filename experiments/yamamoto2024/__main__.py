@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
 from collections.abc import Sequence
-from pathlib import Path
 
-from experiments.reporting import ROOT, Report
+from experiments.reporting import Report, command_line
 from experiments.yamamoto2024 import genomes, levels, times
 from experiments.yamamoto2024.problem import QUICK_SETS, RUNS, SETS
 
@@ -40,14 +37,7 @@ def run(report: Report, *, quick: bool) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read the command line."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.yamamoto2024", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer sets and attributes: seconds")
-    parser.add_argument("--output", type=Path, default=ROOT / "results", help="folder for results (default: results/)")
-    chosen = parser.parse_args(arguments)
-    start = time.perf_counter()
-    code = run(Report("yamamoto2024", chosen.output), quick=chosen.quick)
-    print(f"{time.perf_counter() - start:.0f} s")
-    return code
+    return command_line("yamamoto2024", run, __doc__, "fewer sets and attributes: seconds", arguments)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
 from collections.abc import Sequence
-from pathlib import Path
 
-from experiments.reporting import ROOT, Report
+from experiments.reporting import Report, command_line
 from experiments.zil2025 import privacy, simulation
 from experiments.zil2025.problem import TABLE_2, TABLE_2_AS_PRINTED, TABLE_3
 
@@ -45,14 +42,7 @@ def run(report: Report, *, quick: bool) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read the command line."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.zil2025", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer settings and runs: seconds")
-    parser.add_argument("--output", type=Path, default=ROOT / "results", help="folder for results (default: results/)")
-    chosen = parser.parse_args(arguments)
-    start = time.perf_counter()
-    code = run(Report("zil2025", chosen.output), quick=chosen.quick)
-    print(f"{time.perf_counter() - start:.0f} s")
-    return code
+    return command_line("zil2025", run, __doc__, "fewer settings and runs: seconds", arguments)
 
 
 if __name__ == "__main__":
