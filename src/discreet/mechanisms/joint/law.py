@@ -56,6 +56,11 @@ class Law(ABC):
     def subset(self, attributes: Sequence[int]) -> tuple[Fraction, ...]:
         """The 2^m probabilities of the patterns of m attributes; the first attribute is the highest bit."""
 
+    def subset_error(self, attributes: Sequence[int]) -> Fraction:
+        """A bound on the relative error of each of these probabilities; 0 where the arithmetic is exact."""
+        checked_subset(attributes, len(self.sizes))
+        return Fraction(0)
+
     @abstractmethod
     def pair_rates(self, attributes: Sequence[int]) -> Floats:
         """P(B_i = B_j = 1) for all pairs of the attributes named, in floats; the diagonal is P(B_i = 1)."""

@@ -66,9 +66,9 @@ class StarLaw(Law):
             for size in self.sizes:
                 exact *= size
             return round_up(log_bounds(1 + exact * peak / self.uniform)[1])
-        # ln(1 + z) ≤ ln z + 1/z, and z is above e^400 here unless the weight is absurdly small.
+        # ln(1 + z) ≤ ln z + 1/z, and z is above e^400 here unless the weight is absurdly small; ≤ max(ln z, 0) + ln 2.
         log_z = answers + log_bounds(peak / self.uniform)[1]
-        return round_up(log_z + (Fraction(1, 10**80) if log_z > 200 else Fraction(1)))
+        return round_up(log_z + Fraction(1, 10**80) if log_z > 200 else max(log_z, Fraction(0)) + 1)
 
     def truth_rates(self) -> TruthRates:
         """``(uniform/a_i + everything else − single_i)/total``."""

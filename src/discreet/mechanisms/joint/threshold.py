@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import ManifestError, MechanismError
 from discreet.mechanisms.base import stored_int
-from discreet.mechanisms.joint.drawing import bernoulli_columns, choose_cells
+from discreet.mechanisms.joint.discounting import UNIT, exponentials
+from discreet.mechanisms.joint.drawing import choose_cells
 from discreet.mechanisms.joint.law import (
     Floats,
     Law,
@@ -31,17 +30,17 @@ from discreet.mechanisms.joint.law import (
     stored_integers,
     uniform_pattern,
 )
+from discreet.mechanisms.joint.rejection import Rejection
 from discreet.mechanisms.joint.weighted_sum import WeightedSum
-from discreet.privacy.bounds import exp_bounds, log_up
+from discreet.privacy.bounds import exp_bounds, log_bounds, round_up
 from discreet.randomness import Randomness
 
-#: Mixture shares and proposal probabilities are held over this denominator.
+#: Mixture shares are held over this denominator.
 DENOMINATOR = 1 << 64
 #: Largest Σ v_i: sums stay exact in floats, and a law of 2^23 sums fits into 64 MB.
 MAX_SUM = 1 << 23
-#: Proposals are drawn for this many cells at once.
-_CELLS = 1 << 22
-_FIFTY = Context(prec=50)
+#: Smallest scaled probability from which the pattern of some attributes is derived.
+_LEAST_TOTAL = 2.0**-600
 
 
 @dataclass(frozen=True)
@@ -85,12 +84,18 @@ class ThresholdLaw(Law):
         return 1 - Fraction(sum(one.share for one in self.components), DENOMINATOR)
 
     def record_epsilon(self) -> float:
-        """``ln(1 + Σ θ_j/((1 − Σθ) P(D_j)))``, with P(D_j) bounded from below; rounded up."""
-        ratio = Fraction(1)
+        """``ln(1 + Σ θ_j/((1 − Σθ) P(D_j)))``, with P(D_j) bounded from below; rounded up.
+
+        The draws follow the law exactly, so P(D_j) is all that is known only within bounds.
+        """
+        peaks = [Fraction(0)]
         for one, law in zip(self.components, self._sums, strict=True):
-            inverse = exp_bounds(-law.log_probability_bounds()[0])[1]
-            ratio += Fraction(one.share, DENOMINATOR) / self.uniform_share * inverse
-        return log_up(ratio)
+            share = log_bounds(Fraction(one.share, DENOMINATOR) / self.uniform_share)[1]
+            peaks.append(share - law.log_probability_bounds()[0])
+        largest = max(peaks)
+        # Relative to the largest, so that nothing overflows; e^{−1000} more cannot be seen.
+        total = sum((exp_bounds(max(peak - largest, Fraction(-1000)))[1] for peak in peaks), Fraction(0))
+        return round_up(largest + log_bounds(total)[1])
 
     def truth_rates(self) -> TruthRates:
         """Mixture of the rates given each event; the bound on the error is part of the answer."""
@@ -110,20 +115,46 @@ class ThresholdLaw(Law):
         patterns = [bits_of(pattern, len(chosen)) for pattern in range(1 << len(chosen))]
         uniform = [uniform_pattern(sizes, bits) for bits in patterns]
         out = [self.uniform_share * chance for chance in uniform]
-        kept = [i for i in range(len(self.sizes)) if i not in chosen]
         for one, law in zip(self.components, self._sums, strict=True):
             moved = np.array([sum(one.weights[i] * b for i, b in zip(chosen, bits, strict=True)) for bits in patterns])
-            tails = _tails_of(law, kept)
+            tails = self._rest(law, chosen).discounted
             x = one.threshold - moved
-            # The rest of the sum alone, discounted from T − moved on, times e^{t·moved} for the pattern itself.
+            # The rest of the sum alone, discounted from T − moved on (from 0 on below it), times e^{t·moved} for the
+            # pattern itself.
             inside = np.where(x >= tails.size, 0.0, tails[np.clip(x, 0, tails.size - 1)])
-            inside = np.where(x < 0, tails[0] * np.exp(law.tilt * np.minimum(x, 0)), inside)
-            mass = inside * np.exp(law.tilt * (moved - moved.max())) * np.array([float(u) for u in uniform])
+            exponent = law.tilt * (np.minimum(x, 0) + moved - moved.max())
+            mass = inside * exponentials(exponent) * np.array([float(u) for u in uniform])
             total = float(mass.sum())
+            if not total >= _LEAST_TOTAL:
+                raise MechanismError("the rates of these attributes are too unequal to be derived")
             share = Fraction(one.share, DENOMINATOR)
             out = [chance + share * Fraction(float(m / total)) for chance, m in zip(out, mass, strict=True)]
         whole = sum(out, Fraction(0))
         return tuple(chance / whole for chance in out)
+
+    def subset_error(self, attributes: Sequence[int]) -> Fraction:
+        """Relative error of every pattern's probability.
+
+        A mass carries the roundings of H (:attr:`WeightedSum.relative_error`), of the exponent, whose rounding an
+        exponential multiplies by its size, and four more; their sum 2^m further ones; the quotient all of these
+        twice, and so does the last division. Underflow is invisible beside the uniform answer's share, which is at
+        least 2^-64 of the probability that the pattern has under it.
+        """
+        chosen = checked_subset(attributes, len(self.sizes))
+        worst = 0.0
+        for one, law in zip(self.components, self._sums, strict=True):
+            exponent = law.tilt * sum(one.weights[i] for i in chosen)
+            roundings = exponent + 6 + (1 << len(chosen))
+            worst = max(worst, self._rest(law, chosen).relative_error + UNIT * roundings)
+        return Fraction(4.04 * worst) + Fraction(1, 1 << 100)
+
+    @staticmethod
+    def _rest(law: WeightedSum, without: Sequence[int]) -> WeightedSum:
+        """The sum over the other attributes, under the tilt of all."""
+        kept = np.setdiff1d(np.arange(len(law.sizes)), without)
+        rest = WeightedSum(law.sizes[kept].tolist(), law.weights[kept].tolist(), 0)
+        rest.__dict__["tilt"] = law.tilt
+        return rest
 
     def pair_rates(self, attributes: Sequence[int]) -> Floats:
         """Mixture of the pair rates given each event."""
@@ -136,8 +167,8 @@ class ThresholdLaw(Law):
         return np.asarray(pairs)
 
     @cached_property
-    def _samplers(self) -> tuple[_Rejection, ...]:
-        return tuple(_Rejection(law) for law in self._sums)
+    def _samplers(self) -> tuple[Rejection, ...]:
+        return tuple(Rejection(law) for law in self._sums)
 
     def draw(self, count: int, randomness: Randomness) -> Patterns:
         """The component first, then a pattern in it."""
@@ -174,87 +205,3 @@ class ThresholdLaw(Law):
             return cls(sizes, components)
         except (KeyError, TypeError, AttributeError, MechanismError) as error:
             raise ManifestError(f"a joint response in the manifest is damaged ({error})") from None
-
-
-def _tails_of(law: WeightedSum, kept: Sequence[int]) -> Floats:
-    """H of the sum of some of the attributes, under the tilt of all."""
-    if not kept:
-        return np.ones(1)
-    chosen = list(kept)
-    part = WeightedSum(law.sizes[chosen].tolist(), law.weights[chosen].tolist(), 0)
-    part.__dict__["tilt"] = law.tilt
-    return part.discounted
-
-
-class _Rejection:
-    """Exactly uniform draws from the answers with S ≥ T: tilted proposals, accepted with the right probability.
-
-    Attribute i is proposed truthful with probability n_i/2^64, near its tilted rate. A proposal with S ≥ T is accepted
-    with probability ``C Π_{B_i = 1} ρ_i^{−1}``, ρ_i the exact odds ratio of the proposal to the uniform law and C at
-    most the smallest Π ρ_i of the event, which cancels the proposal exactly. Floats only screen; a comparison that
-    is too close for them is decided with fifty digits and as many random bits as it takes.
-    """
-
-    def __init__(self, law: WeightedSum) -> None:
-        rates = [Fraction(min(max(int(q * DENOMINATOR), 1), DENOMINATOR - 1), DENOMINATOR) for q in law.truth.tolist()]
-        self._chances = tuple(rates)
-        sizes, weights = law.sizes.tolist(), law.weights.tolist()
-        tilt = Decimal(law.tilt)
-        known: dict[tuple[Fraction, int], Decimal] = {}
-        logs, off = [], Decimal(0)
-        for rate, a, v in zip(rates, sizes, weights, strict=True):
-            if (rate, a) not in known:
-                odds = rate / (1 - rate) * (a - 1)
-                known[rate, a] = _FIFTY.ln(_FIFTY.divide(Decimal(odds.numerator), Decimal(odds.denominator)))
-            logs.append(known[rate, a])
-            off += abs(known[rate, a] - tilt * v)
-        self._exact_logs = logs
-        self._logs = np.array([float(one) for one in logs])
-        # Π ρ_i ≥ e^{tT − off} on the event: the rounding of the proposals costs a hair of the acceptance rate.
-        self._log_c = float(_FIFTY.subtract(_FIFTY.multiply(tilt, Decimal(law.threshold)), off)) * (1 - 1e-15) - 1e-12
-        # Sums stay below 2^24, so that they are exact in single precision.
-        self._weights = law.weights.astype(np.float32)
-        self._threshold = law.threshold
-        self._guard = 1e-12 + 4e-16 * (len(logs) + 2) * (float(np.abs(self._logs).sum()) + abs(self._log_c))
-
-    def draw(self, count: int, randomness: Randomness) -> Patterns:
-        """As many patterns as asked for."""
-        columns = len(self._chances)
-        out = np.empty((count, columns), bool)
-        filled, batch = 0, max(1, min(_CELLS // columns, 16 * count + 64))
-        while filled < count:
-            proposals = bernoulli_columns(self._chances, batch, randomness)
-            inside = proposals[(proposals.astype(np.float32) @ self._weights) >= self._threshold]
-            taken = inside[self._accept(inside, randomness)][: count - filled]
-            out[filled : filled + len(taken)] = taken
-            filled += len(taken)
-        return out
-
-    def _accept(self, patterns: Patterns, randomness: Randomness) -> NDArray[np.bool_]:
-        log_chance = self._log_c - patterns @ self._logs
-        words = randomness.words(len(patterns))
-        chance = np.exp(np.minimum(log_chance, 0.0))
-        drawn = words.astype(np.float64) * 2.0**-64
-        out: NDArray[np.bool_] = drawn < chance
-        close = np.abs(drawn - chance) <= self._guard * 4 + 1e-15
-        for row in np.flatnonzero(close):
-            out[row] = self._decide(patterns[row], int(words[row]), randomness)
-        return out
-
-    def _decide(self, pattern: NDArray[np.bool_], word: int, randomness: Randomness) -> bool:
-        """Whether a uniform number that starts with these 64 bits is below the chance of acceptance."""
-        exponent = Decimal(self._log_c)
-        for i in np.flatnonzero(pattern):
-            exponent = _FIFTY.subtract(exponent, self._exact_logs[i])
-        chance = _FIFTY.exp(exponent)
-        bits, digits = 64, word
-        while bits < 160:
-            low, high = Decimal(digits), Decimal(digits + 1)
-            scaled = _FIFTY.multiply(chance, Decimal(1 << bits))
-            if high <= scaled:
-                return True
-            if low >= scaled:
-                return False
-            digits = (digits << 64) | int(randomness.words(1)[0])
-            bits += 64
-        return Decimal(digits) < _FIFTY.multiply(chance, Decimal(1 << bits))

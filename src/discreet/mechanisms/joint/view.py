@@ -18,6 +18,7 @@ from discreet.mechanisms.inverse import DenseInverse, Inverse, UniformInverse
 from discreet.mechanisms.joint.law import bits_of, checked_subset
 from discreet.mechanisms.joint.response import JointResponse
 from discreet.privacy import Guarantee
+from discreet.privacy.bounds import log_bounds, round_up
 from discreet.privacy.exact import Rows
 from discreet.randomness import Randomness
 
@@ -121,7 +122,13 @@ class JointView(FiniteMechanism):
         """What somebody learns who sees only these columns."""
         if len(self.attributes) == 1:
             return Guarantee(float(self.joint.marginal_epsilons[self.attributes[0]]), unit="value", caveats=(CAVEAT,))
-        return replace(self.certificate.guarantee, unit="record", caveats=(CAVEAT,))
+        stated = self.certificate.guarantee
+        error = self.joint.law.subset_error(self.attributes)
+        if error:
+            # Two probabilities that are each off by this much have a ratio that is off by twice as much.
+            more = Fraction(stated.epsilon) + log_bounds((1 + error) / (1 - error))[1]
+            stated = replace(stated, epsilon=round_up(more))
+        return replace(stated, unit="record", caveats=(CAVEAT,))
 
     @cached_property
     def inverse(self) -> Inverse:
