@@ -12,6 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import design
+from discreet.design.attributes.boxstep import free_mixture
+from discreet.design.attributes.kept import KeptSearch
+from discreet.design.attributes.pool import Family, whole_weights
+from discreet.design.attributes.request import Request
 from discreet.errors import PrivacyError
 from discreet.mechanisms import JointResponse
 
@@ -177,7 +181,6 @@ def test_many_different_attributes(pairs):
 def test_bound_of_large_designs_is_below_the_optimum():
     """The dual bound of the threshold search never passes the exact optimum, and its value never undercuts it."""
     from discreet.design.attributes.large import ThresholdSearch
-    from discreet.design.attributes.request import Request
 
     for seed in range(4):
         generator = np.random.default_rng(seed)
@@ -256,9 +259,9 @@ def test_density_is_what_the_channel_gives():
 
 
 def test_levels_too_unequal_for_a_fitted_threshold():
-    """Where no threshold can be fitted the simplest design that meets the levels is taken, and it says so."""
+    """Where nothing can be fitted the simplest design that meets the levels is taken, and it says so."""
     generator = np.random.default_rng(41)
-    sizes, levels = generator.integers(2, 6, 40), generator.uniform(1, 10, 40)
+    sizes, levels = generator.integers(2, 6, 350), generator.uniform(1, 10, 350)
     found = design.attributes(sizes, levels)
     assert found.guarantee.epsilon < 0.5 * sum(levels)
     assert np.all(found.marginal_epsilons <= levels)
@@ -266,3 +269,64 @@ def test_levels_too_unequal_for_a_fitted_threshold():
     assert "too unequal" in found.notes[0]
     assert found.certificate.gap > 0
     assert _slack(found) >= -1e-8
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "pairs", "most"),
+    [
+        (0.2, 2, "keep", 0.025),
+        (0.2, 2, "free", 1e-4),
+        (0.05, 0.5, "keep", 0.045),
+        (1, 10, "keep", 0.1),
+        (1, 10, "free", 0.05),
+    ],
+)
+def test_mixtures_of_thresholds(low, high, pairs, most):
+    """Seventeen mixed attributes, where one threshold is not enough: levels met, pairs kept, near the dual bound."""
+    generator = np.random.default_rng(17)
+    sizes, levels = generator.integers(2, 6, 17), generator.uniform(low, high, 17)
+    found = design.attributes(sizes, levels, pairs=pairs)
+    assert found.certificate.bound <= found.guarantee.epsilon <= (1 + most) * found.certificate.bound
+    assert np.all(found.marginal_epsilons <= levels)
+    np.testing.assert_allclose(found.marginal_epsilons, levels, atol=1e-6)
+    if pairs == "keep":
+        assert _slack(found) >= -1e-8
+
+
+@pytest.mark.parametrize(("seed", "low", "high"), [(0, 0.3, 1.5), (1, 1, 8), (2, 0.05, 0.4)])
+def test_mixtures_against_the_optimum(seed, low, high):
+    """Where the optimum is known mixtures reach it (free), or come within three per cent of it (kept)."""
+    generator = np.random.default_rng(seed)
+    sizes, levels = generator.integers(2, 6, 8), generator.uniform(low, high, 8)
+    request = Request.of(sizes, levels)
+    free = free_mixture(request, np.array(levels), 0.0)
+    optimum = design.attributes(sizes, levels, pairs="free").guarantee.epsilon
+    assert free.bound <= optimum * (1 + 1e-9)
+    assert optimum * (1 - 1e-7) <= free.mixed.epsilon <= optimum * 1.002
+    kept = KeptSearch(request, free.bound).run(free)
+    assert kept is not None
+    optimum = design.attributes(sizes, levels).guarantee.epsilon
+    assert optimum * (1 - 1e-7) <= kept[1].epsilon <= optimum * 1.03
+
+
+def test_families_of_thresholds_by_enumeration():
+    """Chances, truth rates and pairs of every threshold agree with a sum over all patterns, weights of 0 and 1 too."""
+    generator = np.random.default_rng(1)
+    sizes, levels = generator.integers(2, 6, 9), generator.uniform(0.2, 2, 9)
+    request = Request.of(sizes, levels)
+    weights = whole_weights(levels, 100.0)
+    weights[2:4] = 0, 1
+    family = Family(request, weights, 4.5)
+    patterns = np.array(list(itertools.product((0, 1), repeat=9)))
+    chance = np.where(patterns == 1, 1 / request.a, 1 - 1 / request.a).prod(axis=1)
+    chi = (request.a * patterns - 1) / (request.a - 1)
+    assert family.thresholds.size > 10
+    for at, threshold in enumerate(family.thresholds):
+        inside = patterns @ weights >= threshold
+        share = chance[inside] / chance[inside].sum()
+        column = family.column(at)
+        assert column.log_chance == pytest.approx(math.log(chance[inside].sum()), abs=1e-12)
+        np.testing.assert_allclose(column.truth, share @ patterns[inside], atol=1e-12)
+        both = (chi[inside] * share[:, None]).T @ chi[inside]
+        upper = np.triu_indices(9, 1)
+        np.testing.assert_allclose(column.pairs[upper], both[upper], atol=1e-12)

@@ -56,8 +56,9 @@ def attributes(
         Marginal level ε_i: what somebody may learn who sees *only column i*. Somebody who sees the whole
         record is bound by the record-level ε.
     method : {"auto", "exact", "lp", "inductive", "kronecker"}
-        "exact" (and "auto"): column generation over the dual; attributes that are alike are treated by counts; one
-        threshold for many different attributes, with its gap stated. "lp": the linear programme over 2^k
+        "exact" (and "auto"): column generation over the dual, to the optimum up to 16 attributes; attributes that are
+        alike are treated by counts; beyond, one threshold or a mixture of several, with its gap stated.
+        "lp": the linear programme over 2^k
         patterns of Yamamoto and Shibuya (2024), k ≤ 16. "inductive": their heuristic. "kronecker": every attribute
         on its own.
     pairs : {"keep", "free"}

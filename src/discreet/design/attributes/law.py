@@ -12,6 +12,8 @@ from discreet.mechanisms.joint.weighted_sum import WeightedSum, discounted_tails
 
 #: Floats of a lower bound are trusted to this, relative; the arithmetic is good to about 1e-11.
 _TRUST = 1e-9
+#: Tails below this are too far out for the tilt at hand.
+_FAR = 1e-180
 
 
 class ThresholdSums:
@@ -22,8 +24,7 @@ class ThresholdSums:
         self._law = WeightedSum(request.sizes, weights.tolist(), 0)
         self._law.__dict__["tilt"] = tilt
         self._tilt = tilt
-        v = weights.astype(float)
-        self._log_m = math.fsum(np.log((np.exp(tilt * v) + request.a - 1) / request.a))
+        self._log_m = log_moment(request, weights, tilt)
         # K(x) = Σ_{s ≥ x} (s − x) P̃(s) e^{−t(s−x)} = Σ_{y > x} e^{−t(y−x)} H(y)
         tails = discounted_tails(self._law.discounted, tilt)
         self._excess = np.append(tails[1:] * math.exp(-tilt), 0.0)
@@ -61,18 +62,31 @@ class ThresholdSums:
 
     def event(self, threshold: int) -> tuple[float, Floats]:
         """Ln P(S ≥ T), and the truth rates given it."""
-        self._law.threshold = threshold
-        log_chance = math.log(self._law.discounted[threshold]) + self._log_m - self._tilt * threshold
-        return log_chance, self._law.truth_given_event()[0]
+        law = self._law
+        law.threshold = threshold
+        if law.discounted[threshold] < _FAR:
+            # Too far from where this tilt is at home: the event has its own.
+            law = WeightedSum(self._request.sizes, self._weights.tolist(), threshold)
+        log_m = log_moment(self._request, self._weights, law.tilt)
+        log_chance = math.log(law.discounted[threshold]) + log_m - law.tilt * threshold
+        return log_chance, law.truth_given_event()[0]
 
     def lower_bound(self) -> float:
-        """No mechanism with these levels has a smaller record level."""
+        """No mechanism with these levels has a smaller record level; 0 when these weights prove nothing."""
         centre = float(self._weights @ self._request.truth)
         x = self.centre
         excess = float(self._excess[x] + (x - centre) * self._law.discounted[x])
+        if not excess > 0:
+            return 0.0
         log_mean = math.log(excess) + self._log_m - self._tilt * x
         log_ratio = math.log(float(self._weights @ self._request.excess)) - log_mean - _TRUST
         return log_ratio + math.log1p(math.exp(-log_ratio)) if log_ratio > 0 else math.log1p(math.exp(log_ratio))
+
+
+def log_moment(request: Request, weights: NDArray[np.int64], tilt: float) -> float:
+    """Ln E[e^{t Σ v_i B_i}] = Σ ln((e^{t v_i} + a_i − 1)/a_i), without overflow."""
+    tilted = tilt * weights
+    return math.fsum(np.log1p((request.a - 1) * np.exp(-tilted)) + tilted - np.log(request.a))
 
 
 def logit(p: Floats) -> Floats:

@@ -14,7 +14,7 @@ from discreet.mechanisms.rounding import checked_epsilon
 
 #: How close below the total the record level must come, relative, for counts and for one threshold.
 _CLOSE = 1e-9
-_CLOSE_THRESHOLD = 2e-3
+_CLOSE_THRESHOLD = 3e-3
 _ROUNDS = 60
 #: No attribute level may pass this: e^600 is where floats end.
 _LARGEST_LEVEL = 600.0
