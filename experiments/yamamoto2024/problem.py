@@ -33,6 +33,11 @@ SIMULATED = 40
 #: Table I: a_i from {2, 3, 4, 5}, ε_i from [1, 10), seconds as printed.
 TIMES_HEURISTIC = {3: "0.000092", 5: "0.00017", 10: "0.00051", 100: "0.015", 500: "0.27", 1000: "1.14"}
 TIMES_PROGRAMME = {3: "0.0060", 10: "54.9"}
+TIMED = (3, 5, 10, 12, 14, 100, 500, 1000, 100_000)
+QUICK_TIMED = (3, 5, 10, 12)
+#: Attributes up to which the linear programme, and the exact design, are run.
+PROGRAMME_TIMED = 14
+EXACT_TIMED = 1000
 
 #: Check figures: sizes, levels, free optimum, heuristic.
 CHECKS = (
@@ -42,6 +47,22 @@ CHECKS = (
     ((2,) * 8, (1.0,) * 8, 3.444286, 5.397892),
     ((4,) * 10, (0.5,) * 10, 1.815643, 11.188952),
 )
-#: The record level per SNP for the real genotypes.
-GENOTYPE_LEVEL = 1.0
 SEED = 2024
+
+#: Tests of independence: designs, and the share of the first value of every attribute (0: all values alike).
+RESPONDENTS = 1_000
+INDEPENDENCE = (
+    ("[2]×3 at 0.5", (2,) * 3, (0.5,) * 3),
+    ("[2]×3 at 1", (2,) * 3, (1.0,) * 3),
+    ("[2]×8 at 1", (2,) * 8, (1.0,) * 8),
+    ("[3,4,2] at 1, 2, 0.5", (3, 4, 2), (1.0, 2.0, 0.5)),
+    ("[4]×10 at 0.5", (4,) * 10, (0.5,) * 10),
+)
+MARGINS = (("even", 0.0), ("70 %", 0.7), ("90 %", 0.9))
+TEST_RUNS = 1_000
+QUICK_TEST_RUNS = 100
+
+#: Real genotypes: record levels per SNP, and repetitions of each.
+GENOTYPE_LEVELS = (0.5, 1.0, 2.0, 4.0, 8.0)
+GENOTYPE_RUNS = 20
+SIGNIFICANT = 0.05

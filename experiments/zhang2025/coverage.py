@@ -19,6 +19,7 @@ from discreet import Randomness, design
 from discreet.estimate.regression import binary_regression
 from discreet.estimate.regression.score import score_statistic
 from experiments.reporting import Check, Table, share_error
+from experiments.store import RunFile
 from experiments.zhang2025.problem import (
     COEFFICIENTS,
     LEVEL,
@@ -30,7 +31,6 @@ from experiments.zhang2025.problem import (
     variance_bound,
     warner,
 )
-from experiments.zhang2025.store import RunFile
 
 Floats = NDArray[np.float64]
 

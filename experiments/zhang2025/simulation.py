@@ -16,6 +16,7 @@ from discreet import Randomness, design
 from discreet.estimate.regression import BinaryRegression, binary_regression
 from discreet.mechanisms import BinaryResponse
 from experiments.reporting import Check, Comparison, Table
+from experiments.store import RunFile
 from experiments.zhang2025.problem import (
     COEFFICIENTS,
     DELTAS,
@@ -32,7 +33,6 @@ from experiments.zhang2025.problem import (
     truths,
     variance_bound,
 )
-from experiments.zhang2025.store import RunFile
 
 CORRECTED, NAIVE, NON_PRIVATE = range(3)
 #: 97.5 % quantile of the normal distribution.

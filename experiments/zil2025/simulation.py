@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from discreet import Box, Randomness
 from discreet.estimate import losses, m_estimate
 from discreet.mechanisms import ZeroInflatedLaplace
 from experiments.reporting import Check, Comparison, Table, share_error
+from experiments.store import RunFile
 from experiments.zil2025.problem import COVERAGE, FUNCTIONS, PROPOSITION, TABLE_1, TRUTHS, Means, Regression
 
 
@@ -72,28 +74,42 @@ def table_1(runs: int) -> tuple[list[Comparison], Table, list[Check]]:
 
 def _why_table_1(setting: Means, name: str, function: str) -> str:
     """Only what docs/errata.md proves is an erratum; any other difference stays unexplained and is reported."""
-    if setting.scale == 1.4 and function == "ReLU" and name in ("sl", "drcl"):
+    if setting.scale == 1.4 and name == "sl" and function in ("ReLU", "indicator"):
+        return "the printed error is that of λ = 1.2 (errata, zil2025, 5)"
+    if setting.scale == 1.4 and name == "drcl" and function == "ReLU":
         return "the large-sample error at λ = 1.4 is ours (errata, zil2025, 5)"
     return ""
 
 
-def regression_errors(setting: Regression, runs: int, methods: tuple[str, ...], seed: int = 7) -> dict[str, np.ndarray]:
-    """Errors of the six slopes under every method, on the same data."""
+def regression_errors(
+    setting: Regression, runs: int, methods: tuple[str, ...], seed: int = 7, path: Path | None = None
+) -> dict[str, np.ndarray]:
+    """Errors of the six slopes under every method, on the same data; kept in a file when a path is given."""
     half, n = setting.half_width, setting.n
     mechanism = ZeroInflatedLaplace(Box([-half] * 6, [half] * 6), setting.scale, setting.zero)
     public = np.ones(n) if setting.loss == "check" else None
-    found: dict[str, list[np.ndarray]] = {name: [] for name in methods}
-    for run in range(runs):
+    file = None if path is None else RunFile(path, tuple(f"{name}{j + 1}" for name in methods for j in range(6)))
+    found: list[list[np.ndarray]] = []
+    for run in range(0 if file is None else file.take_up(), runs):
         rng = np.random.default_rng([seed, run])
-        x, y = data(setting.loss, n, half, rng)
+        x, y = data(setting.loss, n, half, rng, setting.spread)
         reports = mechanism.privatize(x, Randomness.seeded(run))
+        errors = []
         for name in methods:
             fit: Callable[..., np.ndarray] = _oracle if name == "oracle" else _private
-            found[name].append(fit(setting.loss, x, reports, mechanism, y, public, name, run) - 1.0)
-    return {name: np.array(errors) for name, errors in found.items()}
+            errors.append(fit(setting.loss, x, reports, mechanism, y, public, name, run) - 1.0)
+        found.append(errors)
+        if file is not None:
+            file.append([np.concatenate(errors)])
+    if file is None:
+        return {name: np.array([errors[i] for errors in found]) for i, name in enumerate(methods)}
+    saved = file.read(runs)
+    return {name: np.column_stack([saved[f"{name}{j + 1}"] for j in range(6)]) for name in methods}
 
 
-def data(loss: str, n: int, half: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def data(
+    loss: str, n: int, half: float, rng: np.random.Generator, spread: float = 1.0
+) -> tuple[np.ndarray, np.ndarray]:
     """Six truncated normal covariates, all coefficients one."""
     from scipy.special import ndtr, ndtri
 
@@ -102,7 +118,7 @@ def data(loss: str, n: int, half: float, rng: np.random.Generator) -> tuple[np.n
     index = x.sum(axis=1)
     if loss == "logistic":
         return x, (rng.random(n) < 1 / (1 + np.exp(-index))).astype(float)
-    return x, 1 + index + rng.standard_normal(n)
+    return x, 1 + index + spread * rng.standard_normal(n)
 
 
 def _oracle(loss, x, reports, mechanism, y, public, name, run):  # noqa: ARG001
@@ -114,28 +130,52 @@ def _oracle(loss, x, reports, mechanism, y, public, name, run):  # noqa: ARG001
 def _private(loss, x, reports, mechanism, y, public, name, run):  # noqa: ARG001
     chance = Randomness.seeded(10**6 + run)
     fit = m_estimate(loss, reports, mechanism, method=name, outcome=y, public=public, randomness=chance)
-    return fit.coefficients[:6]
+    # A point on the boundary of the compact set is not an estimate, and its status says so.
+    return fit.coefficients[:6] if fit.converged else np.full(6, math.nan)
 
 
-def regression_table(settings: tuple[Regression, ...], runs: int, title: str) -> tuple[Table, list[Check]]:
-    """Root mean square error of a slope: paper and ours, and the figures to reach."""
+def regression_table(
+    settings: tuple[Regression, ...], runs: int, title: str, folder: Path | None = None
+) -> tuple[Table, list[Check]]:
+    """Root mean square error of a slope: paper and ours, and the figures to reach.
+
+    Over runs in which every method found a minimum; how many did not is counted.
+
+    sCL of Table 3 (Wang, Stefanski and Zhu 2012) is shown as printed only. It averages the kink with a bandwidth that
+    zil2025 does not state and that decides the result; nor is it said whether its correction, made for noise that is
+    always there, was changed for noise that is zero with probability δ₀.
+    """
     rows, checks = [], []
     for setting in settings:
         smooth = setting.loss == "logistic"
         methods = (
             ("oracle", "naive", "sl", "sdrcl", "drcl", "exact") if smooth else ("oracle", "naive", "drcl", "exact")
         )
-        errors = regression_errors(setting, runs, methods)
-        square = {name: np.mean(error**2, axis=1) for name, error in errors.items()}
+        label = f"{setting.loss}_n{setting.n}_scale{setting.scale:g}_half{setting.half_width:g}_sd{setting.spread:g}"
+        path = None if folder is None else folder / f"errors_{label}.csv"
+        errors = regression_errors(setting, runs, methods, path=path)
+        failed = {name: int(np.isnan(error[:, 0]).sum()) for name, error in errors.items()}
+        kept = ~np.any([np.isnan(error[:, 0]) for error in errors.values()], axis=0)
+        square = {name: np.mean(error[kept] ** 2, axis=1) for name, error in errors.items()}
         for name in methods:
             value = math.sqrt(float(np.mean(square[name])))
-            spread = float(np.std(square[name])) / math.sqrt(runs) / (2 * value)
-            rows.append(
-                [setting.loss, setting.n, setting.scale, name, setting.printed.get(name, math.nan), value, spread]
-            )
+            spread = float(np.std(square[name])) / math.sqrt(kept.sum()) / (2 * value)
+            printed = setting.printed.get(name, math.nan)
+            rows.append([setting.loss, setting.n, setting.scale, name, printed, value, spread, failed[name]])
+        if "sCL" in setting.printed:
+            rows.append([setting.loss, setting.n, setting.scale, "sCL", setting.printed["sCL"], math.nan, math.nan, ""])
         where = f"{setting.loss}, n = {setting.n}, λ = {setting.scale}"
         ratio = math.sqrt(float(np.mean(square["exact"]) / np.mean(square["drcl"])))
-        checks.append(Check(f"exact ≤ .6 of DRCL ({where})", ratio <= 0.6, f"ratio {ratio:.3f}"))
+        # Of the ratio of two means over the same runs, and of its root.
+        gap = square["exact"] / np.mean(square["exact"]) - square["drcl"] / np.mean(square["drcl"])
+        error = ratio * float(np.std(gap)) / math.sqrt(runs) / 2
+        checks.append(
+            Check(
+                f"exact ≤ .6 of DRCL, within two Monte Carlo errors ({where})",
+                ratio <= 0.6 + 2 * error,
+                f"ratio {ratio:.3f} ± {error:.3f} ({runs} runs)",
+            )
+        )
         if smooth:
             gap = square["exact"] - square["sdrcl"]
             paired = float(np.std(gap)) / math.sqrt(runs)
@@ -146,7 +186,7 @@ def regression_table(settings: tuple[Regression, ...], runs: int, title: str) ->
                     f"difference of squared errors {float(np.mean(gap)):.2e} ± {paired:.1e}",
                 )
             )
-    columns = ["loss", "n", "λ", "method", "paper", "ours", "Monte Carlo error"]
+    columns = ["loss", "n", "λ", "method", "paper", "ours", "Monte Carlo error", "no minimum"]
     return Table(title, columns, rows), checks
 
 
@@ -189,26 +229,49 @@ def proposition(runs: int, n: int = 40_000) -> tuple[Table, list[Check]]:
     return Table("Proposition 6.1: n times the variance of both slopes", columns, rows), checks
 
 
-def coverage(runs: int) -> tuple[Table, list[Check]]:
-    """Coverage of 95 % intervals of the slopes."""
+def coverage(folder: Path, runs: int) -> tuple[Table, list[Check]]:
+    """Coverage of 95 % intervals of the slopes; runs are kept under ``folder`` and taken up again."""
     rows, checks = [], []
-    for loss, n, scale, zero in COVERAGE:
-        mechanism = ZeroInflatedLaplace(Box([-1] * 6, [1] * 6), scale, zero)
-        public = np.ones(n) if loss != "logistic" else None
-        hits = []
-        for run in range(runs):
-            x, y = data(loss, n, 1.0, np.random.default_rng([11, run]))
-            reports = mechanism.privatize(x, Randomness.seeded(run))
-            low, high = m_estimate(loss, reports, mechanism, outcome=y, public=public).interval()[:6].T
-            hits.append(np.mean((low <= 1) & (high >= 1)))
+    for setting in COVERAGE:
+        loss, n, scale, zero, claimed = setting
+        found = _covered(folder / f"coverage_{loss}_n{n}_scale{scale:g}.csv", setting, runs)
+        hits = np.column_stack([found[f"slope{j + 1}"] for j in range(6)]).mean(axis=1)
+        quiet = found["quiet"] == 1
         share = float(np.mean(hits))
         error = max(float(np.std(hits)) / math.sqrt(runs), share_error(share, 6 * runs))
-        rows.append([loss, n, scale, zero, share, error])
+        within = float(np.mean(hits[quiet])) if quiet.any() else math.nan
+        rows.append(
+            [loss, n, scale, zero, share, error, float(np.mean(found["converged"])), float(np.mean(quiet)), within]
+        )
+        if claimed:
+            checks.append(
+                Check(
+                    f"95 % intervals of the {loss} loss cover 93 to 97 %",
+                    0.93 - 2 * error <= share <= 0.97 + 2 * error,
+                    f"{share:.2%} ± {error:.2%} ({runs} runs)",
+                )
+            )
         checks.append(
             Check(
-                f"95 % intervals of the {loss} loss cover 93 to 97 %",
-                0.93 - 2 * error <= share <= 0.97 + 2 * error,
-                f"{share:.2%} ± {error:.2%} ({runs} runs)",
+                f"the {loss} loss is fitted at n = {n}, λ = {scale:g}",
+                float(np.mean(found["converged"])) >= 0.95,
+                f"{float(np.mean(found['converged'])):.1%} of the fits converged",
             )
         )
-    return Table("Coverage of 95 % intervals", ["loss", "n", "λ", "δ₀", "coverage", "Monte Carlo error"], rows), checks
+    columns = ["loss", "n", "λ", "δ₀", "coverage", "Monte Carlo error", "converged", "no warning", "coverage of those"]
+    return Table("Coverage of 95 % intervals of slopes", columns, rows), checks
+
+
+def _covered(path: Path, setting: tuple[str, int, float, float, bool], runs: int) -> dict[str, np.ndarray]:
+    """Which of the six intervals held the truth, whether the fit converged and whether it gave no warning."""
+    loss, n, scale, zero, _ = setting
+    mechanism = ZeroInflatedLaplace(Box([-1] * 6, [1] * 6), scale, zero)
+    public = np.ones(n) if loss != "logistic" else None
+    file = RunFile(path, (*(f"slope{j + 1}" for j in range(6)), "converged", "quiet"))
+    for run in range(file.take_up(), runs):
+        x, y = data(loss, n, 1.0, np.random.default_rng([11, run]))
+        reports = mechanism.privatize(x, Randomness.seeded(run))
+        fit = m_estimate(loss, reports, mechanism, outcome=y, public=public)
+        low, high = fit.interval()[:6].T
+        file.append([[*((low <= 1) & (high >= 1)), fit.converged, fit.status == "converged"]])
+    return file.read(runs)

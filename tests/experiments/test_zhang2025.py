@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from benchmarks import regression
 from experiments.reporting import Comparison
+from experiments.store import RunFile
 from experiments.zhang2025 import coverage, designs, prediction, simulation, survey
 from experiments.zhang2025.__main__ import main
 from experiments.zhang2025.problem import (
@@ -25,7 +26,6 @@ from experiments.zhang2025.problem import (
     variance_bound,
     warner,
 )
-from experiments.zhang2025.store import RunFile
 
 from discreet.estimate import binary_regression
 from discreet.estimate.regression.score import score_statistic

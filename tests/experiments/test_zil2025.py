@@ -18,7 +18,7 @@ def test_the_quick_run_succeeds_and_writes_everything(tmp_path, capsys):
     """Every claim holds, every table is a CSV file and the figure a picture."""
     assert main(["--quick", "--output", str(tmp_path)]) == 0
     folder = tmp_path / "zil2025"
-    assert {path.stem for path in folder.glob("*.png")} == {"figure1"}
+    assert {path.stem for path in folder.glob("*.png")} - {"network"} == {"figure1"}
     names = {path.stem for path in folder.glob("*.csv")}
     assert {"levels", "levels_text", "table1_all", "table2", "table3", "proposition", "coverage", "claims"} <= names
     with (folder / "claims.csv").open(encoding="utf-8") as file:
@@ -50,7 +50,12 @@ def test_the_covariates_are_truncated_normals():
     assert set(np.unique(y)) == {0.0, 1.0}
 
 
-def test_exact_beats_drcl_on_the_same_data():
-    """Twelve runs of Table 2's first setting."""
-    errors = simulation.regression_errors(TABLE_2[0], 12, ("drcl", "exact"))
-    assert np.mean(errors["exact"] ** 2) < 0.5 * np.mean(errors["drcl"] ** 2)
+def test_exact_beats_drcl_on_the_same_data(tmp_path):
+    """Twelve runs of Table 2's first setting; runs that were kept are read, not repeated."""
+    path = tmp_path / "errors.csv"
+    errors = simulation.regression_errors(TABLE_2[0], 12, ("drcl", "exact"), path=path)
+    assert np.mean(errors["exact"] ** 2) < 0.4 * np.mean(errors["drcl"] ** 2)
+    before = path.read_bytes()
+    again = simulation.regression_errors(TABLE_2[0], 12, ("drcl", "exact"), path=path)
+    np.testing.assert_array_equal(again["exact"], errors["exact"])
+    assert path.read_bytes() == before

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import special
 
 from discreet import design
 from discreet.domains.box import Box
@@ -108,6 +109,70 @@ def test_intervals_cover(loss, runs):
     assert 0.92 < coverage(loss, 4_000, runs) < 0.985
 
 
+SIX = np.ones(7)
+
+
+def median_runs(n, scale, runs, method="exact", tau=0.5):
+    """Six truncated normal covariates in [−1, 1], slopes and intercept one, standard normal errors."""
+    mechanism = ZeroInflatedLaplace(Box([-1] * 6, [1] * 6), scale, 0.2)
+    for run in range(runs):
+        rng = np.random.default_rng([7, run])
+        x = special.ndtri(special.ndtr(-1) + rng.random((n, 6)) * (1 - 2 * special.ndtr(-1)))
+        y = 1 + x.sum(axis=1) + rng.standard_normal(n)
+        reports = mechanism.privatize(x, Randomness.seeded(run))
+        yield m_estimate(
+            losses.Check(tau),
+            reports,
+            mechanism,
+            method=method,
+            outcome=y,
+            public=np.ones(n),
+            randomness=Randomness.seeded(10**6 + run),
+        )
+
+
+def test_median_regression_under_strong_noise():
+    """With 2,500 rows and noise twice the half-width of the box every fit converges, with intervals that cover.
+
+    With the curvature of the corrected risk itself half the fits had none, and intervals covered 42 %.
+    """
+    fits = list(median_runs(2_500, 2.0, 40))
+    assert all(one.converged for one in fits)
+    bounds = np.array([one.interval() for one in fits])
+    assert 0.89 < np.mean((bounds[..., 0] <= 1) & (bounds[..., 1] >= 1)) < 0.99
+    errors = np.array([one.coefficients - SIX for one in fits])[:, :6]
+    assert math.sqrt(np.mean(errors**2)) < 0.40
+    drcl = np.array([one.coefficients - SIX for one in median_runs(2_500, 2.0, 40, "drcl")])[:, :6]
+    assert np.mean(errors**2) < 0.45 * np.mean(drcl**2)
+
+
+def test_a_tail_under_strong_noise_is_called_too_noisy():
+    """The ninth decile of the same data: most fits say that they cannot be trusted, and how many rows would do."""
+    said = [one.status for one in median_runs(2_500, 2.0, 20, tau=0.9)]
+    noisy = [text for text in said if "too noisy" in text or "not identified" in text]
+    assert len(noisy) >= 18
+    assert all(int(text.split("about ")[1].split(" rows")[0].replace(",", "")) > 2_500 for text in noisy)
+    assert all(one.status == "converged" for one in median_runs(20_000, 1.0, 3))
+
+
+@pytest.mark.parametrize("tau", [0.25, 0.9])
+def test_quantiles_with_errors_that_depend_on_a_covariate(tau):
+    """Slopes of conditional quantiles, errors growing with x: intervals cover, those of equal errors would not."""
+    box = Box([-1, -1], [1, 1])
+    mechanism = ZeroInflatedLaplace(box, 0.8, 0.2)
+    quantile, hits, n = special.ndtri(tau), [], 6_000
+    for run in range(40):
+        rng = np.random.default_rng([17, run])
+        x = rng.uniform(-1, 1, (n, 2))
+        y = x @ [1.0, -1.0] + (1 + 0.8 * x[:, 0]) * rng.standard_normal(n)
+        reports = mechanism.privatize(x, Randomness.seeded(run))
+        found = m_estimate(losses.Check(tau), reports, mechanism, outcome=y, public=np.ones(n))
+        assert found.converged
+        truth = np.array([1 + 0.8 * quantile, -1.0, quantile])
+        hits.append(np.abs(found.coefficients - truth) < 1.96 * found.std_error)
+    assert np.mean(hits) > 0.87
+
+
 def test_no_exact_records_are_needed_for_smooth_losses():
     """The limit at zero probability 0: ℓ − (λ²/2)Δℓ at x1."""
     mechanism = ZeroInflatedLaplace(BOX, [0.6, 0.6, 1.2], 0.0)
@@ -134,8 +199,8 @@ def test_the_hinge_loss_finds_the_oracle():
     oracle = m_estimate("hinge", tiny.privatize(x, Randomness.seeded(1)), tiny, outcome=y)
     ours = m_estimate("hinge", reports, mechanism, outcome=2 * y - 1)
     naive = m_estimate("hinge", reports, mechanism, outcome=y, method="naive")
-    assert np.all(np.abs(ours.coefficients - oracle.coefficients) < 4.5 * np.hypot(ours.std_error, oracle.std_error))
-    assert np.all(np.abs(naive.coefficients - oracle.coefficients) > 5 * ours.std_error)
+    assert np.all(np.abs(ours.coefficients - oracle.coefficients) < 3 * np.hypot(ours.std_error, oracle.std_error))
+    assert np.all(np.abs(naive.coefficients - oracle.coefficients) > 7 * ours.std_error)
 
 
 def test_grids_of_the_data_are_accounted_for():
@@ -190,7 +255,7 @@ def test_fully_private_regression_with_a_noisy_outcome(loss):
     assert np.abs((result.coefficients - EXPECTED[loss]) / result.std_error).max() < 4.5
 
 
-@pytest.mark.parametrize(("loss", "tolerance"), [("squared", 1e-9), ("logistic", 0.35), ("check", 0.7)])
+@pytest.mark.parametrize(("loss", "tolerance"), [("squared", 1e-9), ("logistic", 0.1), ("check", 0.35)])
 def test_batches_update_an_estimate(loss, tolerance):
     """The same as all rows at once for the squared loss, within a fraction of a standard error otherwise."""
     reports, y = released(30_000, 12, loss)
@@ -202,7 +267,7 @@ def test_batches_update_an_estimate(loss, tolerance):
     whole = m_estimate(loss, reports, MECHANISM, outcome=y, public=np.ones(30_000))
     assert running.n == 30_000
     assert np.abs((running.coefficients - whole.coefficients) / whole.std_error).max() < tolerance
-    np.testing.assert_allclose(running.std_error, whole.std_error, rtol=0.25)
+    np.testing.assert_allclose(running.std_error, whole.std_error, rtol=0.08)
 
 
 def test_expectations_of_functions():
@@ -240,6 +305,29 @@ def test_expectations_in_two_dimensions():
         assert abs(found.coefficients[0] - (x**2).sum(axis=1).mean()) < 4.5 * found.std_error[0]
 
 
+def share_of(result):
+    """The share of the variance that the draws leave, from the note that states it."""
+    return float(result.notes[0].split("make up ")[1].split("%")[0]) / 100
+
+
+def test_draws_are_added_until_they_hardly_matter():
+    """Below 5 % of the variance by default; two draws leave what their number says, and the note asks for more."""
+    mechanism = ZeroInflatedLaplace(Box([0, 0], [1, 1]), 0.7, 0.3)
+    reports = mechanism.privatize(np.random.default_rng(2).random((20_000, 2)), Randomness.seeded(2))
+
+    def fitted(draws):
+        f = losses.Expectation(lambda z: np.maximum(z.sum(axis=1) - 1, 0), draws=draws)
+        return m_estimate(f, reports, mechanism, randomness=Randomness.seeded(3))
+
+    enough, two, many = fitted(None), fitted(2), fitted(200)
+    assert share_of(enough) <= 0.05
+    assert "more draws" in two.notes[0]
+    # What the draws add is the difference to the variance without them.
+    lost = 1 - (many.std_error[0] / two.std_error[0]) ** 2
+    assert share_of(two) == pytest.approx(lost, abs=0.03)
+    assert enough.std_error[0] ** 2 < 1.08 * many.std_error[0] ** 2
+
+
 def own_loss(theta, x, y):
     """Least absolute deviations, written by a user."""
     return np.abs(y - x @ theta)
@@ -247,20 +335,23 @@ def own_loss(theta, x, y):
 
 def test_a_loss_of_ones_own():
     """A numpy function of θ, records and outcome: near the built-in loss, with similar error bars."""
-    reports, y = released(8_000, 13)
-    built_in = m_estimate("check", reports, MECHANISM, outcome=y, public=np.ones(8_000))
+    n = 8_000
+    reports, y = released(n, 13)
+    built_in = m_estimate("check", reports, MECHANISM, outcome=y, public=np.ones(n))
     own = m_estimate(
         own_loss,
         reports,
         MECHANISM,
         start=built_in.coefficients + 0.1,
         outcome=y,
-        public=np.ones(8_000),
+        public=np.ones(n),
         randomness=Randomness.seeded(1),
     )
     assert own.loss == "own_loss"
-    assert np.abs((own.coefficients - built_in.coefficients) / built_in.std_error).max() < 1.5
+    assert np.abs((own.coefficients - built_in.coefficients) / built_in.std_error).max() < 1.2
     np.testing.assert_allclose(own.std_error, built_in.std_error, rtol=0.6)
+    assert "draws per row" in own.notes[0]
+    assert share_of(own) <= 0.05
 
 
 def test_a_smooth_loss_of_ones_own_without_exact_records():
@@ -294,6 +385,17 @@ def test_a_problem_that_is_too_noisy_says_so():
     assert "rows would" in text
     needed = int(text.split("about ")[1].split(" rows")[0].replace(",", ""))
     assert needed > 100_000
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "check", "hinge", "huber"])
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_a_handful_of_rows_is_never_called_enough(loss, n):
+    """No error, no warning of numpy, and a status that asks for more rows."""
+    x, y = truth(n, 3, "logistic")
+    result = m_estimate(loss, MECHANISM.privatize(x, Randomness.seeded(n)), MECHANISM, outcome=y, public=np.ones(n))
+    assert result.status != "converged"
+    nothing = m_estimate(loss, MECHANISM.privatize(x, Randomness.seeded(n)), MECHANISM, outcome=np.zeros(n))
+    assert nothing.coefficients.shape == (3,)
 
 
 def test_singular_problems_are_not_converged():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
-from discreet.estimate.m_estimation import functionals, general
-from discreet.estimate.m_estimation.losses import Autodiff, Expectation, IndexLoss, Poisson, Squared, _Kinked, resolve
-from discreet.estimate.m_estimation.objective import Moments, Noise, Objective, View
+from discreet.estimate.m_estimation import bounded, functionals, general, kinked
+from discreet.estimate.m_estimation.losses import Autodiff, Check, Expectation, IndexLoss, Poisson, Squared, resolve
+from discreet.estimate.m_estimation.objective import Noise, Objective, View
 from discreet.estimate.m_estimation.result import MEstimate, sandwich
 from discreet.estimate.m_estimation.sample import METHODS, Sample, read_sample
 from discreet.estimate.m_estimation.solver import Solution, best_of
@@ -25,12 +25,10 @@ Floats = NDArray[np.float64]
 
 #: The compact set: coefficients up to this many times the first guess, in units of the columns' spread.
 _RADIUS = 30.0
-#: Scales over which a kink is averaged while searching, in units of the spread of the residuals, from wide to narrow.
-_WIDTHS = (1.0, 0.5)
-#: The last one shrinks with n to this power, as for a density; what it leaves of bias is removed by scoring steps.
-_LAST_WIDTH, _WIDTH_POWER = 2.0, -0.2
 #: A corrected moment matrix is called identified when its smallest eigenvalue is this many standard errors above 0.
 _IDENTIFIED = 3.0
+#: Beyond this share of the length over which a loss bends, the error of an index is too large for a quadratic risk.
+_LOCAL = 0.5
 
 
 def m_estimate(
@@ -121,13 +119,18 @@ def fit_index(
     if earlier is not None:
         curvature = np.array(earlier.hessian)
         objective = replace(objective, earlier=(np.array(earlier.coefficients), curvature, float(earlier.n)))
-    scale = _column_scale(sample)
-    guess, identified = _least_squares(objective, sample, method)
+    guess = _first_guess(objective, sample, method)
     if isinstance(loss, Squared):
-        solution, final = _closed_form(objective, guess)
-    else:
-        solution, final = _search(objective, loss, sample, start, guess, scale, earlier)
-    return _result(objective, final, solution, sample, labels, method, identified, earlier, randomness)
+        return _result(
+            objective, _closed_form(objective, guess.theta), sample, labels, method, guess, earlier, randomness
+        )
+    starts, scale, radius = _starts(objective, start, guess, bounded.column_spread(sample), earlier)
+    if not loss.kinked:
+        solution = best_of(objective, starts, scale, radius)
+        return _result(objective, solution, sample, labels, method, guess, earlier, randomness)
+    length = guess.bends_over(loss, starts[0])
+    found = kinked.search(objective, sample, starts, scale, radius, length, guess.moment)
+    return _result(objective, found.solution, sample, labels, method, guess, earlier, randomness, found)
 
 
 def _check_outcome(loss: IndexLoss, sample: Sample, method: str) -> None:
@@ -199,70 +202,85 @@ def _objective(loss: IndexLoss, sample: Sample, method: str, randomness: Randomn
     return Objective(loss, views, outcomes, Noise(zero, variances, outcome, other))
 
 
-def _column_scale(sample: Sample) -> Floats:
-    """Spread of each column: a quarter of the box for private ones, root mean square for public ones."""
-    private = sample.mechanism.box.widths / 4
-    public = np.sqrt(np.mean(sample.public**2, axis=0)) if sample.public.size else np.empty(0)
-    return np.concatenate([private, np.where(public > 0, public, 1.0)])
+@dataclass(frozen=True)
+class _Guess:
+    """Corrected least squares and how well its moment matrix is known.
 
-
-def _least_squares(objective: Objective, sample: Sample, method: str) -> tuple[Floats, tuple[bool, float]]:
-    """Corrected least squares, and whether its moment matrix is clearly positive definite.
-
-    ``M = X'X/n − (1 − δ₀)Λ²``. The second figure is how many times more rows would make it so.
+    Parameters
+    ----------
+    moments : SecondMoments or None
+        Of true covariates and outcomes; None for the squared loss, which is solved at once.
+    moment : array or None
+        ``E[xx']`` of true covariates; None when the noise is taken for truth.
+    sure : bool
+        Whether it is clearly positive definite.
+    more : float
+        How many times more rows would make it so.
     """
+
+    theta: Floats
+    moments: bounded.SecondMoments | None
+    moment: Floats | None
+    sure: bool
+    more: float
+
+    def bends_over(self, loss: IndexLoss, theta: Floats) -> float:
+        """The length over which the risk bends: the spread of y − η, or one for losses of an index alone."""
+        if not loss.location or self.moments is None:
+            return 1.0
+        return self.moments.residual_spread(theta)
+
+
+def _first_guess(objective: Objective, sample: Sample, method: str) -> _Guess:
+    """Least squares on true records: bounded moments, but for the squared loss its own, corrected squares."""
     x = objective.views[0].design
     target = np.zeros(sample.n)
     factor = 1.0
     for y, weight in objective.outcomes:
         shifted, factor = objective.loss.start(y)
         target += shifted if weight is None else shifted * weight
-    matrix = np.array(objective.gram)
-    vector = x.T @ target / sample.n
     if method == "naive":
-        return np.asarray(np.linalg.lstsq(matrix, vector, rcond=None)[0] * factor, float), (True, 1.0)
-    noise = objective.noise
-    correction = np.diag((1 - noise.zero) * noise.variances)
-    if objective.views[0].averaged is False and method == "sl":
-        correction = np.diag(noise.variances)
-    matrix = matrix - correction
-    scale = 1 / np.sqrt(np.maximum(np.diag(matrix) * 0 + _column_scale(sample) ** 2, 1e-300))
-    values, vectors = np.linalg.eigh(matrix * np.outer(scale, scale))
-    # Standard error of the smallest eigenvalue: that of the mean of (v'x)².
-    direction = vectors[:, 0] * scale
-    part = x[: min(sample.n, 20_000)] @ direction
-    spread_one = float(np.std(part * part)) / math.sqrt(sample.n)
-    sure = bool(values[0] > _IDENTIFIED * spread_one)
+        taken = bounded.as_they_are(x, target)
+        solution = np.linalg.lstsq(np.array(objective.gram), x.T @ target / sample.n, rcond=None)[0]
+        return _Guess(np.asarray(solution * factor, float), taken, None, True, 1.0)
+    scale = 1 / bounded.column_spread(sample)
+    moments = None
+    if isinstance(objective.loss, Squared):
+        noise = objective.noise
+        matrix = objective.gram - np.diag((1.0 if method == "sl" else 1 - noise.zero) * noise.variances)
+        vector = x.T @ target / sample.n
+        values, vectors = np.linalg.eigh(matrix * np.outer(scale, scale))
+        # Standard error of the smallest eigenvalue: that of the mean of (v'x)².
+        part = x[: min(sample.n, 20_000)] @ (vectors[:, 0] * scale)
+        error = float(np.std(part * part)) / math.sqrt(sample.n)
+    else:
+        moments = bounded.second_moments(sample, target)
+        matrix, vector = moments.square.mean, moments.cross.mean
+        values, vectors = np.linalg.eigh(matrix * np.outer(scale, scale))
+        error = moments.square.along(vectors[:, 0] * scale)[1]
     # Its true value is at most about 4/3 (a uniform column, in units of a quarter of the box).
-    typical = max(float(values[0]), 0.3)
-    more = (_IDENTIFIED * spread_one / typical) ** 2
-    floor = np.maximum(values, max(0.02, spread_one))
+    more = (_IDENTIFIED * error / max(float(values[0]), 0.3)) ** 2
+    floor = np.maximum(values, max(0.02, error))
     solution = scale * (vectors @ ((vectors.T @ (vector * scale)) / floor))
-    return solution * factor, (sure, more)
+    return _Guess(solution * factor, moments, matrix, bool(values[0] > _IDENTIFIED * error), more)
 
 
-def _closed_form(objective: Objective, guess: Floats) -> tuple[Solution, Objective]:
+def _closed_form(objective: Objective, guess: Floats) -> Solution:
     """The squared loss: one linear system, whatever the method."""
     moments = objective.moments(guess * 0.0, scores=False)
     values = np.linalg.eigvalsh(moments.hessian / np.max(np.abs(moments.hessian)))
     if values[0] <= 1e-13:
-        return Solution(guess, math.nan, False, False, 1), objective
+        return Solution(guess, math.nan, False, False, 1)
     theta = np.asarray(np.linalg.solve(moments.hessian, -moments.gradient), float)
-    return Solution(theta, math.nan, True, False, 1), objective
+    return Solution(theta, math.nan, True, False, 1)
 
 
-def _search(
-    objective: Objective,
-    loss: IndexLoss,
-    sample: Sample,
-    start: Any,
-    guess: Floats,
-    scale: Floats,
-    earlier: MEstimate | None,
-) -> tuple[Solution, Objective]:
-    """Newton from several starts; a kink is first smoothed widely, then less and less."""
-    p = guess.size
-    starts = [guess, guess / 2, np.zeros(p)]
+def _starts(
+    objective: Objective, start: Any, guess: _Guess, scale: Floats, earlier: MEstimate | None
+) -> tuple[list[Floats], Floats, float]:
+    """Where to search from, in which units, and how far."""
+    p = guess.theta.size
+    starts = [guess.theta, guess.theta / 2, np.zeros(p)]
     if earlier is not None:
         starts = [np.array(earlier.coefficients)]
     if start is not None:
@@ -270,90 +288,10 @@ def _search(
         if given.shape != (p,) or not np.isfinite(given).all():
             raise EstimationError(f"start must be {p} finite numbers, not {given.shape}")
         starts.insert(0, given)
-    if isinstance(loss, Poisson):
+    if isinstance(objective.loss, Poisson):
         starts = [_shrunk(one, objective.noise) for one in starts]
     radius = _RADIUS * (1 + max(float(np.linalg.norm(one * scale)) for one in starts))
-    if not loss.kinked:
-        return best_of(objective, starts, scale, radius), objective
-    spread = 1.0 if loss.name == "hinge" else _residual_spread(objective, starts[0])
-    n = sample.n + (0 if earlier is None else earlier.n)
-    last = _LAST_WIDTH * spread * n**_WIDTH_POWER
-    solution = None
-    for width in [spread * width for width in _WIDTHS if spread * width > 1.2 * last] + [last]:
-        smooth = objective.with_loss(loss.smoothed(width))
-        solution = best_of(smooth, starts, scale, radius)
-        starts = [solution.theta]
-    assert solution is not None
-    if not solution.converged:
-        return solution, smooth
-    return _scoring(objective, solution, curvature(objective, sample, solution.theta, last), scale), smooth
-
-
-def _scoring(objective: Objective, solution: Solution, hessian: Floats, scale: Floats) -> Solution:
-    """Steps ``θ − V⁻¹g``, g the gradient of the loss with its kink: they remove the bias of the averaging.
-
-    The risk with its kink has many local minima near the solution, at a distance far below its standard error; the
-    steps stop where the gradient is as small as single rows make it.
-    """
-    theta, best = solution.theta, math.inf
-    if float(np.linalg.eigvalsh(hessian / np.outer(scale, scale))[0]) <= 0:
-        return solution
-    for _ in range(4):
-        gradient = objective.moments(theta).gradient
-        step = np.linalg.solve(hessian, gradient)
-        size = float(gradient @ step)
-        if size >= 0.5 * best or float(np.linalg.norm(step * scale)) > 0.5 * (1 + float(np.linalg.norm(theta * scale))):
-            break
-        theta, best = theta - step, size
-    return Solution(theta, solution.value, True, False, solution.steps)
-
-
-def curvature(objective: Objective, sample: Sample, theta: Floats, width: float) -> Floats:
-    """V of a loss with a kink: the second derivative of its smooth risk.
-
-    Two widths h and 2h are combined so that their bias in h² cancels. Under strong noise this is itself noisy; where
-    it does not differ by more than its noise from ``f(0)·E[xx']``, f(0) the density of the residuals at the kink, it
-    is drawn towards that (a positive-part shrinkage). The latter holds when residuals do not depend on x.
-    """
-    objective = replace(objective, earlier=None)
-    narrow = objective.with_loss(objective.loss.smoothed(width))
-    wide = objective.with_loss(objective.loss.smoothed(2 * width))
-    found = (4 * narrow.moments(theta).hessian - wide.moments(theta).hessian) / 3
-    if not objective.loss.location:
-        return np.asarray(found)
-    density, noise = _density_and_noise(narrow, wide, theta)
-    moment = _second_moment(objective, sample)
-    gap = found - density * moment
-    keep = max(0.0, 1.0 - float(noise.sum()) / max(float((gap * gap / np.outer(*[np.diag(moment)] * 2)).sum()), 1e-300))
-    return np.asarray(density * moment + keep * gap)
-
-
-def _density_and_noise(narrow: Objective, wide: Objective, theta: Floats) -> tuple[float, Floats]:
-    """The corrected density of the residuals at the kink; the variance of V, in units of the columns' moments."""
-    q = narrow.noise.q(theta)
-    y, _ = narrow.outcomes[0]
-    n = narrow.n
-    bend = np.zeros(n)
-    rough = np.zeros((theta.size, theta.size))
-    for near, far in zip(narrow.views, wide.views, strict=True):
-        eta = near.design @ theta
-        part = (4 * narrow._terms(near, eta, y, q)[2] - wide._terms(far, eta, y, q)[2]) / 3
-        bend += part
-        square = near.design**2
-        rough += (square * (part * part)[:, None]).T @ square / n**2
-    moment = np.maximum(
-        np.mean(narrow.views[0].design ** 2, axis=0) - narrow.noise.variances * (1 - narrow.noise.zero), 1e-12
-    )
-    return float(bend.mean()), rough / np.outer(moment, moment)
-
-
-def _second_moment(objective: Objective, sample: Sample) -> Floats:
-    """``E[xx']`` of true records."""
-    x = np.concatenate([sample.private, sample.public], axis=1)
-    moment = x.T @ x / sample.n
-    if len(objective.views) == 1 and not objective.views[0].curved:  # the naive fit takes noise for truth
-        return np.asarray(moment)
-    return np.asarray(moment - np.diag((1 - objective.noise.zero) * objective.noise.variances))
+    return starts, scale, radius
 
 
 def _shrunk(theta: Floats, noise: Noise) -> Floats:
@@ -362,39 +300,28 @@ def _shrunk(theta: Floats, noise: Noise) -> Floats:
     return theta if q < 0.5 else theta * math.sqrt(0.4 / q)
 
 
-def _residual_spread(objective: Objective, theta: Floats) -> float:
-    """Standard deviation of y − θ'x for true records, by the corrected second moment; never below a tenth of y's."""
-    y = objective.outcomes[0][0]
-    r = y - objective.views[0].design @ theta
-    noise = objective.noise
-    added = 2 * (1 - noise.zero) * noise.q(theta)
-    if noise.other is not None:
-        added += 2 * (1 - noise.other[0]) * noise.other[1]
-    own = float(np.std(y)) if noise.outcome == 0 and noise.other is None else math.sqrt(max(added, 1e-300))
-    return math.sqrt(max(float(np.mean(r * r)) - added, (0.1 * own) ** 2, 1e-300))
-
-
 def _result(
     objective: Objective,
-    final: Objective,
     solution: Solution,
     sample: Sample,
     names: tuple[str, ...],
     method: str,
-    identified: tuple[bool, float],
+    guess: _Guess,
     earlier: MEstimate | None,
     randomness: Randomness | None,
+    bent: kinked.KinkedFit | None = None,
 ) -> MEstimate:
-    moments = _moments_at(objective, final, sample, solution.theta)
-    n = sample.n
-    scores = moments.scores
+    moments = (objective if bent is None else bent.scores).moments(solution.theta)
+    n, scores, hessian = sample.n, moments.scores, moments.hessian if bent is None else bent.curvature.matrix
     if earlier is not None:
         total = n + earlier.n
         scores = (n * scores + earlier.n * np.array(earlier.scores)) / total
+        if bent is not None:
+            hessian = (n * hessian + earlier.n * np.array(earlier.hessian)) / total
         n = total
-    covariance = sandwich(moments.hessian, scores, n)
+    covariance = sandwich(hessian, scores, n)
     converged = solution.converged and bool(np.isfinite(covariance).all())
-    status, notes = _status(objective, solution, converged, identified, n, method)
+    status, notes = _status(objective, solution, converged, guess, covariance, n, method, bent)
     again: Callable[..., MEstimate] = partial(_update, loss=objective.loss, sample=sample, method=method, names=names)
     return MEstimate(
         np.array(solution.theta),
@@ -406,41 +333,48 @@ def _result(
         converged,
         status,
         notes,
-        np.array(moments.hessian),
+        np.array(hessian),
         np.array(scores),
         partial(again, randomness=randomness),
     )
 
 
-def _moments_at(objective: Objective, final: Objective, sample: Sample, theta: Floats) -> Moments:
-    """Scores of the loss as it is; for a kink, its curvature from the smoothed risk."""
-    exact = objective.moments(theta)
-    if final is objective:
-        return exact
-    assert isinstance(final.loss, _Kinked)
-    bent = curvature(objective, sample, theta, final.loss.bandwidth)
-    if objective.earlier is not None:
-        _, before, rows = objective.earlier
-        bent = (objective.n * bent + rows * before) / (objective.n + rows)
-    return Moments(exact.value, exact.gradient, bent, exact.scores)
-
-
 def _status(
-    objective: Objective, solution: Solution, converged: bool, identified: tuple[bool, float], n: int, method: str
+    objective: Objective,
+    solution: Solution,
+    converged: bool,
+    guess: _Guess,
+    covariance: Floats,
+    n: int,
+    method: str,
+    bent: kinked.KinkedFit | None,
 ) -> tuple[str, tuple[str, ...]]:
-    notes = []
-    sure, more = identified
-    needed = f"about {max(math.ceil(more * n), n + 1):,} rows"
     if method == "naive":
-        notes.append("the noise was ignored: these coefficients are biased")
-    problem = objective.loss.check(objective.noise.q(solution.theta)) if method != "naive" else None
+        notes: list[str] = ["the noise was ignored: these coefficients are biased"]
+        problem, more = None, 1.0
+    else:
+        problem, notes = objective.loss.check(objective.noise.q(solution.theta)), []
+        more = guess.more if not guess.sure else 1.0
     if problem:
         notes.append(problem)
-    if converged and not sure and method != "naive":
-        notes.append(
-            f"the noise nearly hides how the covariates vary; treat the standard errors with care ({needed} would do)"
-        )
+    if bent is not None and bent.curvature.clear < kinked.CLEAR:
+        more = max(more, (kinked.CLEAR / max(bent.curvature.typical, 0.1)) ** 2)
+        if bent.curvature.simple:
+            notes.append(
+                "the curvature is too noisy to see how errors depend on the covariates: the standard errors suppose "
+                "that they do not"
+            )
+    if converged and method != "naive" and not isinstance(objective.loss, Squared):
+        assert guess.moment is not None
+        error = math.sqrt(max(float(np.sum(covariance * guess.moment)), 0.0))
+        length = guess.bends_over(objective.loss, solution.theta)
+        if bent is not None and isinstance(objective.loss, Check):
+            length = bent.curvature.bends_over(objective.loss.tau)
+        more = max(more, (error / (_LOCAL * length)) ** 2)
+    needed = f"about {_round_up(max(more * n, n + 1)):,} rows"
     if converged:
+        if more > 1 and method != "naive":
+            return f"converged, but too noisy to trust the standard errors: {needed} would do", tuple(notes)
         return "converged", tuple(notes)
     if solution.boundary:
         return (
@@ -448,9 +382,17 @@ def _status(
             "would be needed",
             tuple(notes),
         )
-    if not sure:
+    if more > 1 or not guess.sure:
         return f"not identified: the noise hides how the covariates vary; {needed} would be needed", tuple(notes)
     return "no minimum was found: the problem is singular or too noisy; try another start or more rows", tuple(notes)
+
+
+def _round_up(rows: float) -> int:
+    """Two digits: more would be a promise."""
+    if not rows < 1e15:
+        return 10**15
+    step = int(10.0 ** max(0, len(str(math.ceil(rows))) - 2))
+    return math.ceil(rows / step) * step
 
 
 def _update(

@@ -19,8 +19,9 @@ Floats = NDArray[np.float64]
 
 #: Cells of the grid on which the average over one-dimensional Laplace noise is carried along.
 _CELLS = 1 << 15
-#: Draws per row in more than one dimension, unless the caller says otherwise; a fixed number, not adapted to the data.
-_DRAWS = 32
+#: Draws per row in more than one dimension are doubled from the first number, at most to the last, until what they
+#: add to the variance is below this share of it.
+_FIRST_DRAWS, _MOST_DRAWS, MONTE_CARLO_SHARE = 8, 1024, 0.05
 
 
 def expectation(
@@ -29,7 +30,12 @@ def expectation(
     """The mean over rows of the corrected function, with its standard error."""
     if sample.outcome is not None or sample.public.size:
         raise EstimationError("an expectation is of a function of the reports alone: no outcome, no public columns")
-    answers = corrected(loss, sample, method, randomness)
+    notes = ["the noise was ignored: this is biased"] if method == "naive" else []
+    if method == "exact" and sample.mechanism.zero_probability > 0 and sample.mechanism.dimension > 1:
+        answers, draws, share = _by_draws(loss, sample, randomness)
+        notes.append(monte_carlo_note(draws, share))
+    else:
+        answers = corrected(loss, sample, method, randomness)
     n = sample.n
     mean = answers.mean(axis=0)
     centred = answers - mean
@@ -38,9 +44,18 @@ def expectation(
     if names is not None and len(names) != k:
         raise EstimationError(f"names must be {k}, one per function, not {len(names)}")
     labels = tuple(map(str, names)) if names is not None else tuple(f"f{j + 1}" for j in range(k))
-    notes = ("the noise was ignored: this is biased",) if method == "naive" else ()
     covariance = scores / (n - 1) if n > 1 else np.full((k, k), math.nan)
-    return MEstimate(mean, covariance, labels, n, "expectation", method, True, "converged", notes, np.eye(k), scores)
+    return MEstimate(
+        mean, covariance, labels, n, "expectation", method, True, "converged", tuple(notes), np.eye(k), scores
+    )
+
+
+def monte_carlo_note(draws: int, share: float) -> str:
+    """How many draws of S there were, and what they leave in the variance."""
+    if draws == 1:
+        return "one draw per row: its part of the variance cannot be told from the rest"
+    text = f"averaged over {draws:,} draws per row, which make up {share:.1%} of the variance"
+    return text if share <= MONTE_CARLO_SHARE else text + ": more draws would shorten the intervals"
 
 
 def corrected(loss: Expectation, sample: Sample, method: str, randomness: Randomness | None) -> Floats:
@@ -57,12 +72,8 @@ def corrected(loss: Expectation, sample: Sample, method: str, randomness: Random
     if method == "exact" and zero > 0:
         if mechanism.dimension == 1:
             average = _average_on_a_line(f, x1[:, 0], math.sqrt(zero / 2) * float(scale[0]))
-        else:
-            draws = loss.draws or _DRAWS
-            average = np.zeros_like(f(x1))
-            for _ in range(draws):
-                average += f(mechanism.doubly_randomized(x1, randomness)) / draws
-        return f(x1) / zero + (1 - 1 / zero) * average
+            return f(x1) / zero + (1 - 1 / zero) * average
+        return _by_draws(loss, sample, randomness)[0]
     if method == "drcl":
         return f(x1) / zero + (1 - 1 / zero) * f(mechanism.doubly_randomized(x1, randomness))
     if loss.laplacian is None:
@@ -78,6 +89,36 @@ def corrected(loss: Expectation, sample: Sample, method: str, randomness: Random
     if method == "sdrcl":
         return f(x1) - (1 - zero) * half * bend(x2)
     return f(x2) - half * bend(x2)
+
+
+def _by_draws(loss: Expectation, sample: Sample, randomness: Randomness | None) -> tuple[Floats, int, float]:
+    """The average over draws of S, their number, and the share of the variance (of the worst function) they leave.
+
+    Given x1, the draws of a row differ only by S: their variance within rows, over R and times (1 − 1/δ₀)², is what
+    Monte Carlo adds to the variance between rows.
+    """
+    x1, mechanism = sample.private, sample.mechanism
+    weight = 1 - 1 / mechanism.zero_probability
+    f = _rows_of(loss.function, "the function")
+    first = f(x1) / mechanism.zero_probability
+    total, square, draws = np.zeros_like(first), np.zeros(first.shape[1]), 0
+    wanted = loss.draws or _FIRST_DRAWS
+    while True:
+        for _ in range(wanted - draws):
+            value = f(mechanism.doubly_randomized(x1, randomness))
+            total += value
+            square += np.sum(value * value, axis=0)
+        draws = wanted
+        answers = first + weight * total / draws
+        added = np.full(first.shape[1], math.nan)
+        if draws > 1:
+            within = (square - np.sum(total * total, axis=0) / draws) / (draws - 1) / sample.n
+            added = weight**2 * within / draws
+        between = np.var(answers, axis=0)
+        share = float(np.max(np.where(between > 0, added / np.where(between > 0, between, 1.0), 0.0)))
+        if loss.draws or draws >= _MOST_DRAWS or share <= MONTE_CARLO_SHARE:
+            return answers, draws, share
+        wanted = min(2 * draws, _MOST_DRAWS)
 
 
 def _rows_of(function: Callable[[Floats], Any], what: str) -> Callable[[Floats], Floats]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
+from discreet.estimate.m_estimation.functionals import MONTE_CARLO_SHARE, monte_carlo_note
 from discreet.estimate.m_estimation.losses import Autodiff
 from discreet.estimate.m_estimation.result import MEstimate, sandwich
 from discreet.estimate.m_estimation.sample import Sample
@@ -18,8 +20,10 @@ from discreet.randomness import Randomness
 Floats = NDArray[np.float64]
 RowFunction = Callable[[Floats], Floats]
 
-#: Draws of S over which "exact" averages; more only shrink the Monte Carlo part of the variance.
-_DRAWS = 16
+#: Draws of S over which "exact" averages at first, and at most; more only shrink the Monte Carlo part of the variance.
+_FIRST_DRAWS, _MOST_DRAWS = 4, 512
+#: Numbers that all draws together may hold.
+_MOST_NUMBERS = 1 << 26
 
 
 def fit(
@@ -38,24 +42,91 @@ def fit(
     theta = np.asarray(start, float).reshape(-1)
     if theta.size == 0 or not np.isfinite(theta).all():
         raise EstimationError("start must be finite numbers, one per parameter")
-    value, gradient = _row_functions(loss, sample, method, randomness)
-    theta, converged = _minimise(value, gradient, theta)
+    notes = ["the noise was ignored: these parameters are biased"] if method == "naive" else []
+    draws: list[Floats] = []
+    if method == "exact" and sample.mechanism.zero_probability > 0:
+        theta, converged, share = _with_enough_draws(loss, sample, theta, draws, randomness)
+        notes.append(monte_carlo_note(len(draws), share))
+        value, gradient = _row_functions(loss, sample, method, draws, randomness)
+    else:
+        value, gradient = _row_functions(loss, sample, method, draws, randomness)
+        theta, converged = _minimise(value, gradient, theta)
     slopes = gradient(theta)
     scores = slopes.T @ slopes / sample.n
-    hessian = _hessian(gradient, theta, sample.n)
+    hessian = _hessian(gradient, theta, scores, sample.n)
     covariance = sandwich(hessian, scores, sample.n)
     converged = converged and bool(np.isfinite(covariance).all())
     labels = tuple(names) if names is not None else tuple(f"theta{j + 1}" for j in range(theta.size))
     if len(labels) != theta.size:
         raise EstimationError(f"names must be {theta.size}, one per parameter, not {len(labels)}")
     status = "converged" if converged else "no minimum was found: try another start, more rows or a smoother loss"
-    notes = ("the noise was ignored: these parameters are biased",) if method == "naive" else ()
     text = getattr(loss, "name", getattr(loss, "__name__", "function"))
-    return MEstimate(theta, covariance, labels, sample.n, str(text), method, converged, status, notes, hessian, scores)
+    return MEstimate(
+        theta, covariance, labels, sample.n, str(text), method, converged, status, tuple(notes), hessian, scores
+    )
+
+
+def _with_enough_draws(
+    loss: Callable[..., Any] | Autodiff,
+    sample: Sample,
+    theta: Floats,
+    draws: list[Floats],
+    randomness: Randomness | None,
+) -> tuple[Floats, bool, float]:
+    """Fit, see what the draws add to the variance of the gradient there, and fit again with as many as are needed.
+
+    Fills ``draws``; returns θ, whether a minimum was found, and the share of the variance that the draws make up, the
+    largest over parameters.
+    """
+    numbers = sample.n * (sample.private.shape[1] + sample.public.shape[1])
+    most = max(_FIRST_DRAWS, min(_MOST_DRAWS, _MOST_NUMBERS // max(numbers, 1)))
+    wanted = _FIRST_DRAWS
+    while True:
+        draws.extend(_second(sample, randomness) for _ in range(wanted - len(draws)))
+        value, gradient = _row_functions(loss, sample, "exact", draws, randomness)
+        theta, converged = _minimise(value, gradient, theta)
+        share = _monte_carlo_share(loss, sample, theta, draws, gradient(theta))
+        if not converged or share <= MONTE_CARLO_SHARE or len(draws) >= most:
+            return theta, converged, share
+        # The share falls like 1/R; a little more, so that one more fit is enough.
+        wanted = min(most, math.ceil(1.5 * len(draws) * share / MONTE_CARLO_SHARE))
+
+
+def _monte_carlo_share(
+    loss: Callable[..., Any] | Autodiff, sample: Sample, theta: Floats, draws: list[Floats], slopes: Floats
+) -> float:
+    """``(1 − 1/δ₀)² Var[∇ℓ(x1 + S) | x1]/R`` over the variance of the corrected gradient, from the first draws."""
+    some = draws[:_FIRST_DRAWS]
+    y = () if sample.outcome is None else (sample.outcome,)
+    total, square = np.zeros_like(slopes), np.zeros(theta.size)
+    for x in some:
+        if isinstance(loss, Autodiff):
+            one = loss.compiled(bool(y))[1](theta, x, *y)
+        else:
+            plain = _checked(loss, sample.n)
+            one = _difference(partial(_at, plain, x, y), theta)
+        total += one
+        square += np.sum(one * one, axis=0)
+    within = (square - np.sum(total * total, axis=0) / len(some)) / (len(some) - 1) / sample.n
+    added = (1 - 1 / sample.mechanism.zero_probability) ** 2 * within / len(draws)
+    between = np.var(slopes, axis=0)
+    return float(np.max(np.where(between > 0, added / np.where(between > 0, between, 1.0), 0.0)))
+
+
+def _at(plain: Callable[..., Floats], x: Floats, y: tuple[Floats, ...], theta: Floats) -> Floats:
+    return plain(theta, x, *y)
+
+
+def _second(sample: Sample, randomness: Randomness | None) -> Floats:
+    return np.concatenate([sample.mechanism.doubly_randomized(sample.private, randomness), sample.public], axis=1)
 
 
 def _row_functions(
-    loss: Callable[..., Any] | Autodiff, sample: Sample, method: str, randomness: Randomness | None
+    loss: Callable[..., Any] | Autodiff,
+    sample: Sample,
+    method: str,
+    draws: list[Floats],
+    randomness: Randomness | None,
 ) -> tuple[RowFunction, RowFunction]:
     """Corrected loss and gradient of every row; the same draws of S at every θ."""
     zero = sample.mechanism.zero_probability
@@ -64,19 +135,16 @@ def _row_functions(
     copies: list[tuple[float, Floats]] = [(1.0, x1)]
     curved: list[tuple[float, Floats]] = []
 
-    def second() -> Floats:
-        return np.concatenate([sample.mechanism.doubly_randomized(sample.private, randomness), sample.public], axis=1)
-
     if method == "exact" and zero > 0:
-        copies = [(1 / zero, x1)] + [((1 - 1 / zero) / _DRAWS, second()) for _ in range(_DRAWS)]
+        copies = [(1 / zero, x1)] + [((1 - 1 / zero) / len(draws), x) for x in draws]
     elif method == "drcl":
-        copies = [(1 / zero, x1), (1 - 1 / zero, second())]
+        copies = [(1 / zero, x1), (1 - 1 / zero, _second(sample, randomness))]
     elif method == "exact":
         curved = [(-0.5, x1)]
     elif method == "sdrcl":
-        curved = [(-0.5 * (1 - zero), second())]
+        curved = [(-0.5 * (1 - zero), _second(sample, randomness))]
     elif method == "sl":
-        other = second()
+        other = _second(sample, randomness)
         copies, curved = [(1.0, other)], [(-0.5, other)]
     weights = np.zeros(x1.shape[1])
     weights[: sample.private.shape[1]] = sample.mechanism.noise_scale**2
@@ -166,12 +234,20 @@ def _minimise(value: RowFunction, gradient: RowFunction, theta: Floats) -> tuple
     return best, bool(found.success or (np.abs(slopes.mean(axis=0)) < 0.1 * error + 1e-9).all())
 
 
-def _hessian(gradient: RowFunction, theta: Floats, n: int) -> Floats:
-    """Differences of the mean gradient over about a standard error, so that kinks are averaged over."""
-    base = np.abs(theta) + 1.0
+def _hessian(gradient: RowFunction, theta: Floats, scores: Floats, n: int) -> Floats:
+    """Differences of the mean gradient over two standard errors, so that kinks are averaged over.
+
+    The standard errors are those of differences over a first, narrower step.
+    """
+    first = (np.abs(theta) + 1.0) * n ** (-1 / 3) / 2
+    error = np.sqrt(np.diag(sandwich(_differences(gradient, theta, first), scores, n)))
+    step = np.clip(2 * np.where(np.isfinite(error), error, first), first, 8 * first)
+    return _differences(gradient, theta, step)
+
+
+def _differences(gradient: RowFunction, theta: Floats, steps: Floats) -> Floats:
     columns = []
-    for j in range(theta.size):
-        step = base[j] * n ** (-1 / 3) / 2
+    for j, step in enumerate(steps):
         up, down = theta.copy(), theta.copy()
         up[j] += step
         down[j] -= step
