@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from discreet import design
+import numpy as np
+
+from discreet import Box, design
 from discreet.mechanisms import (
     BinaryResponse,
     BipartiteResponse,
     ChannelResponse,
     ExponentialResponse,
     GeneralizedResponse,
+    ZeroInflatedLaplace,
 )
 
 #: name -> (mechanism, requested epsilon or None, requested delta)
@@ -46,4 +49,33 @@ FINITE = {
     "exponential tiny epsilon": (ExponentialResponse([[0, 1, 3], [2, 0, 1], [2, 1, 0]], 1e-6), 1e-6, 0.0),
     "exponential huge epsilon": (ExponentialResponse([[0, 1, 3], [2, 0, 1], [2, 1, 0]], 50.0), 50.0, 0.0),
     "exponential published": (ExponentialResponse.published([[0, 1], [1, 0]], 1.0), None, 0.0),
+}
+
+
+def _mixed(count: int, low: float, high: float):
+    generator = np.random.default_rng(count)
+    return generator.integers(2, 6, count).tolist(), generator.uniform(low, high, count).tolist()
+
+
+def _joint(sizes, levels, method="exact", pairs="keep"):
+    found = design.attributes(sizes, levels, method, pairs, allow_raised=method == "inductive")
+    return found.mechanism, found.requested if method != "inductive" else None
+
+
+#: name -> (mechanism of whole records, requested marginal levels or None)
+RECORDS = {
+    "joint product": _joint([3, 4, 2], [1, 2, 0.5], "kronecker"),
+    "joint programme": _joint([3, 4, 2], [1, 2, 0.5], "lp"),
+    "joint exact": _joint([3, 4, 2], [1, 2, 0.5]),
+    "joint free": _joint([2] * 3, [0.5] * 3, pairs="free"),
+    "joint heuristic": _joint([2] * 8, [1.0] * 8, "inductive"),
+    "joint counts": _joint([4] * 30, [0.5] * 30),
+    "joint tiny levels": _joint([2, 3], [1e-6, 2e-6]),
+    "joint huge levels": _joint([2, 3], [50.0, 40.0]),
+    "joint threshold": _joint(*_mixed(40, 0.2, 2), pairs="free"),
+    "joint mixture": _joint(*_mixed(18, 1, 10), pairs="free"),
+    "numeric": (ZeroInflatedLaplace(Box([0, -1, 10], [1, 1, 30]), 0.8, 0.1), None),
+    "numeric one column": (ZeroInflatedLaplace(Box(0, 1), 0.5, 0.2), None),
+    "numeric never exact": (ZeroInflatedLaplace(Box([0, 0], [1, 2]), [1.0, 2.0], 0.0), None),
+    "numeric on whole numbers": (ZeroInflatedLaplace(Box([0, 0], [90, 10]), 1.5, 0.05, grid=1), None),
 }

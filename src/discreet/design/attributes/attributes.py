@@ -34,6 +34,13 @@ _MAX_BOUND = 2_000
 _TRUST = 1e-9
 
 MEASURE = "Record-level ε"
+_DUALITY = "any mechanism with these attribute levels, by duality"
+_SIMPLEST = (
+    "the levels are too high or too unequal for a fitted design; the simplest that meets them was taken, and the gap "
+    "says how much a better one could save at most"
+)
+#: How close a design must come to the levels asked for, absolute below one and relative above.
+_MET = 1e-6
 
 
 def attributes(
@@ -94,7 +101,7 @@ def attributes(
 
 def _kronecker(request: Request, pairs: str, method: str) -> AttributesDesign:
     mechanism = kronecker(request)
-    statement = "any mechanism with these attribute levels, by duality"
+    statement = _DUALITY
     if request.count == 1:
         statement = "one attribute is its own record"
     return _design(request, mechanism, _quick(request), statement, "kronecker" if method == "auto" else method, pairs)
@@ -142,20 +149,24 @@ def _exact(request: Request, pairs: str) -> AttributesDesign:
     cells = math.prod(n + 1 for n in np.bincount(groups).tolist())
     small = request.count <= MAX_PATTERN_ATTRIBUTES
     if small or (cells <= _MAX_COUNT_CELLS and count <= _MAX_COUNT_GROUPS):
-        return _from_cells(request, Cells(request, groups, pairs == "keep"), generate, "exact", pairs)
+        try:
+            found = _from_cells(request, Cells(request, groups, pairs == "keep"), generate, "exact", pairs)
+        except PrivacyError:  # levels so high or so unequal that floats cannot tell the cells apart
+            return _fallback(request, 0.0, pairs)
+        return found if _meets(request, found.joint) else _fallback(request, 0.0, pairs)
     search = ThresholdSearch(request, keep_pairs=pairs == "keep")
-    found = search.run()
-    notes: tuple[str, ...] = ()
-    if found is None:
-        notes = (
-            "the levels are too unequal for a fitted threshold; the simplest design that meets them was taken, and the "
-            "gap says how much a better one could save at most",
-        )
-    mechanism = simplest(request) if found is None else found
+    mechanism = search.run()
+    if mechanism is None or not _meets(request, mechanism):
+        return _fallback(request, search.bound, pairs)
     statement = "any mechanism with these attribute levels, by duality at the weights of the threshold"
     if pairs == "keep":
         statement += "; also those that do not keep cross-tables"
-    return _design(request, mechanism, max(search.bound, _largest(request)), statement, "exact", pairs, notes)
+    return _design(request, mechanism, max(search.bound, _largest(request)), statement, "exact", pairs)
+
+
+def _fallback(request: Request, bound: float, pairs: str) -> AttributesDesign:
+    """The better of two designs that need no fitting; what is proved of a better one is still said."""
+    return _design(request, simplest(request), max(bound, _quick(request)), _DUALITY, "exact", pairs, (_SIMPLEST,))
 
 
 def _from_cells(
@@ -175,7 +186,15 @@ def record_level(log_rho: float) -> float:
 
 def simplest(request: Request) -> JointResponse:
     """Every attribute on its own, or the whole truth now and then: the better of two designs that always work."""
-    return min((kronecker(request), whole_truth(request)), key=lambda one: one.guarantee.epsilon)
+    alone, together = kronecker(request), whole_truth(request)
+    better = together.guarantee.epsilon < alone.guarantee.epsilon and _meets(request, together)
+    return together if better else alone
+
+
+def _meets(request: Request, mechanism: JointResponse) -> bool:
+    """Whether every level is reached; shares of a mixture end at 2^-64, which is too coarse for levels of about 30."""
+    wanted = np.array(request.epsilons)
+    return bool(np.all(mechanism.marginal_epsilons >= wanted - _MET * np.maximum(wanted, 1.0)))
 
 
 def _largest(request: Request) -> float:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +29,7 @@ from discreet.design.attributes.mixture import mixture_law
 from discreet.design.attributes.nested import NestedSearch, pair_slack
 from discreet.design.attributes.request import Floats, Request
 from discreet.errors import PrivacyError
-from discreet.mechanisms.joint import JointResponse, Threshold, ThresholdLaw
+from discreet.mechanisms.joint import JointResponse, StarLaw, Threshold, ThresholdLaw
 from discreet.mechanisms.joint.threshold import DENOMINATOR, MAX_SUM
 
 #: Average weights of the first and of the last rounds; finer ones meet the levels better.
@@ -257,6 +256,5 @@ def whole_truth(request: Request) -> JointResponse:
     down; λ_ij ≥ λ_i λ_j holds for every pair. Where levels are high this is far below Σ ε_i.
     """
     strongest = max(request.exact_eigenvalues)
-    share = min(math.ceil(strongest * (1 + Fraction(1, 10**10)) * DENOMINATOR), DENOMINATOR - 1)
-    weights = (1,) * request.count
-    return levelled(request, ThresholdLaw(request.sizes, (Threshold(share, weights, request.count),)))
+    uniform = strongest.denominator - strongest.numerator
+    return levelled(request, StarLaw(request.sizes, uniform, strongest.numerator, (0,) * request.count))
