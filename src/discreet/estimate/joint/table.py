@@ -255,9 +255,7 @@ class JointTable:
 
     def heading(self) -> str:
         """What was estimated, from what."""
-        named = " × ".join(f'"{name}"' for name in self.names if name)
-        whom = display.of_whom(self.target)
-        return f"Joint frequencies{f' of {named}' if named else ''} {whom}: unbiased, n = {self.n:,}"
+        return display.joint_heading(self.names, self.target, self.n)
 
     def __str__(self) -> str:
         return self.summary()

@@ -179,13 +179,33 @@ def fit_general(
     source: Chunks,
     metric: Floats,
     scale: Floats,
-    names: Sequence[str],
+    names: tuple[str, ...],
     rows: int,
     weights: Floats | None,
+    *,
+    clustered: bool,
     start: Floats | None = None,
-) -> tuple[Objective, Found, Finished]:
-    """Fit any model held in memory: a given start (or zero) and random ones around it, on all rows."""
+) -> dict[str, Any]:
+    """Fit any model held in memory: a given start (or zero) and random ones around it, on all rows.
+
+    Returns the fields that every :class:`~discreet.estimate.regression.result.LikelihoodFit` has.
+    """
     objective = Objective(model, source, metric, rows, unit=1.0 if weights is None else float(np.mean(weights)))
     centre = np.zeros(scale.size) if start is None else start
     found = search(objective, [centre, *(centre + move for move in random_starts(metric))], scale)
-    return objective, found, finish(objective, found, names, scale)
+    done = finish(objective, found, names, scale)
+    return {
+        "coefficients": done.theta,
+        "names": names,
+        "n": rows,
+        "objective": objective,
+        "moments": done.moments,
+        "scale": scale,
+        "direction": found.direction,
+        "converged": done.converged,
+        "status": done.status,
+        "notes": done.notes,
+        "weighted": weights is not None,
+        "clustered": clustered,
+        "passes": objective.passes,
+    }

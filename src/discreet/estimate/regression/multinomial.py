@@ -255,23 +255,14 @@ def multinomial_regression(
     full = tuple(f"{label}: {column}" for label in labels[1:] for column in columns)
     metric = np.kron(np.eye(count - 1), design.T @ design / n)
     scale = np.tile(np.abs(design).max(axis=0), count - 1)
-    objective, found, done = fit_general(
-        MultinomialModel(channels), ClassArrays(rows), metric, scale, full, n, rows.weights
-    )
-    return MultinomialRegression(
-        done.theta,
+    fields = fit_general(
+        MultinomialModel(channels),
+        ClassArrays(rows),
+        metric,
+        scale,
         full,
         n,
-        objective,
-        done.moments,
-        scale,
-        found.direction,
-        done.converged,
-        done.status,
-        done.notes,
-        weights is not None,
-        clusters is not None,
-        objective.passes,
-        labels,
-        columns,
+        rows.weights,
+        clustered=clusters is not None,
     )
+    return MultinomialRegression(**fields, classes=labels, columns=columns)

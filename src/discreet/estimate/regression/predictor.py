@@ -223,25 +223,10 @@ def predictor_regression(
         units = spread
         metric[: model.outcome_size - 1, : model.outcome_size - 1] /= units**2
         scale[: model.outcome_size - 1] /= units
-    objective, found, done = fit_general(model, ClassArrays(rows), metric, scale, full, n, rows.weights, start)
-    return PredictorRegression(
-        done.theta,
-        full,
-        n,
-        objective,
-        done.moments,
-        scale,
-        found.direction,
-        done.converged,
-        done.status,
-        done.notes,
-        weights is not None,
-        clusters is not None,
-        objective.passes,
-        family,
-        labels,
-        model.outcome_size,
+    fields = fit_general(
+        model, ClassArrays(rows), metric, scale, full, n, rows.weights, clustered=clusters is not None, start=start
     )
+    return PredictorRegression(**fields, family=family, classes=labels, outcome_size=model.outcome_size)
 
 
 def _names(columns: tuple[str, ...], labels: tuple[str, ...], model: MixtureModel) -> tuple[str, ...]:
