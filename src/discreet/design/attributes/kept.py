@@ -21,7 +21,7 @@ from discreet.design.attributes.request import Floats, Request
 _SUM = 1_500
 _LEAST_MEAN = 20.0
 #: Rounds, and the improvement of ε over as many as _PATIENCE of them that is worth going on for, relative.
-_ROUNDS, _PATIENCE, _WORTHWHILE = 40, 6, 1e-3
+_ROUNDS, _PATIENCE, _WORTHWHILE = 40, 5, 2e-3
 #: Weights tried in each round, fewer beyond thirty attributes, and thresholds taken up of each.
 _TRIALS, _MANY, _BEST = 60, 30, 3
 #: Attributes beyond which a few rounds have to be enough.

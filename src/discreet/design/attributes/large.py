@@ -39,6 +39,8 @@ _FINE = 1000
 _COARSE_ROUNDS = 25
 _FINE_ROUNDS = 4
 _LIFTS = 4
+#: A threshold that would need this share of the mixture does not become possible by aiming a little higher.
+_HOPELESS = 1.05
 #: How far above their goal rates are aimed at, in steps of a whole-number weight.
 _MARGINS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 #: Largest number of attributes; the law of the sum takes k·Σv steps.
@@ -195,7 +197,7 @@ class ThresholdSearch:
             goal = self.request.truth + kappa * self.request.excess
             goal = goal + more * goal * (1 - goal) / scale
             best, exact = self._lift(exact, goal, scale)
-            if math.isfinite(best.epsilon):
+            if math.isfinite(best.epsilon) or best.share > _HOPELESS:
                 break
         assert best is not None
         return best
@@ -209,8 +211,10 @@ class ThresholdSearch:
             threshold = law.matching(float(weights @ wanted))
             log_chance, achieved = law.event(threshold)
             fit = self._fit(weights, threshold, log_chance, achieved)
-            if best is None or fit.epsilon < best.epsilon:
+            if best is None or (fit.epsilon, fit.share) < (best.epsilon, best.share):
                 best = fit
+            if best.share > _HOPELESS:
+                break
             missing = (logit(wanted) - logit(achieved)) * scale
             exact = exact + np.where(missing > 0, np.maximum(missing, 0.51), np.minimum(missing + 0.5, 0.0))
         assert best is not None
