@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -163,11 +162,9 @@ def test_a_grid_is_scaled_by_its_step():
     assert grid.objective == pytest.approx(codes.objective / 2)
 
 
-def test_a_million_points_in_a_moment():
+def test_a_million_points():
     """Design, guarantee and limits of the theorems without a matrix."""
-    start = time.perf_counter()
     found = design.bipartite(Ordinal(range(10**6)), 1.0)
-    assert time.perf_counter() - start < 10
     root = math.exp(0.5)
     assert found.mechanism.near / 10**6 == pytest.approx(1 / (root + 1), abs=1e-5)
     generalised = design.bipartite(Ordinal(range(10**6)), 1.0, 1).objective
@@ -175,15 +172,13 @@ def test_a_million_points_in_a_moment():
     assert design.bipartite(Ordinal(range(10**6)), 1.0, "best").objective < found.objective
 
 
-def test_three_thousand_places_within_two_seconds():
+def test_three_thousand_places():
     """The design of a metric domain, neighbour lists and guarantee included."""
     rng = np.random.default_rng(1)
     places = Metric.points(range(3000), np.column_stack([rng.uniform(25, 49, 3000), rng.uniform(-124, -70, 3000)]),
                            "haversine")  # fmt: skip
-    start = time.perf_counter()
     found = design.bipartite(places, 1.0)
     assert found.guarantee.epsilon <= 1.0
-    assert time.perf_counter() - start < 20  # the figure of two seconds is measured by the benchmarks
     assert found.mechanism.neighbours.shape == (3000, found.mechanism.near)
 
 

