@@ -48,3 +48,19 @@ def test_release_estimate_and_audit(tmp_path):
     assert "region" in discreet("estimate", "frequencies", out, "region").stdout
     crossed = discreet("estimate", "crosstab", out, "smokes", "drinks")
     assert crossed.returncode == 0, crossed.stderr
+    assert "Odds ratio" in crossed.stdout or "No odds ratio" in crossed.stdout
+    three = discreet("estimate", "crosstab", out, "smokes", "region", "drinks", "--json")
+    assert three.returncode == 0, three.stderr
+    assert len(json.loads(three.stdout)["labels"]) == 3
+    attacked = discreet("audit", out, "--attack", "--samples", 2_000)
+    assert attacked.returncode == 0, attacked.stderr
+    assert "smokes, region" in attacked.stdout
+
+
+def test_a_plan_does_not_change_levels_silently(tmp_path):
+    """The heuristic changes levels; a plan that asks for it is refused with the column and both levels."""
+    changed = PLAN.replace("epsilons = [1.0, 2.0, 0.5]", 'epsilons = [1.0, 0.3, 2.0]\nmethod = "inductive"')
+    (tmp_path / "plan.toml").write_text(changed, encoding="utf-8")
+    shown = discreet("design", tmp_path / "plan.toml", "--rows", 100)
+    assert shown.returncode == 2
+    assert "the heuristic would" in shown.stderr

@@ -222,6 +222,10 @@ def test_levels_for_a_total(sizes, ratios, total, pairs):
         (([2, 2], [1, 0]), r"epsilons\[1\] must be finite and above 0"),
         (([2, 2], [1, float("nan")]), r"epsilons\[1\]"),
         (([], []), "between 1 and"),
+        (([2, 2], [1, 10**400]), r"epsilons\[1\] must be a number that a float can hold"),
+        (([2, 2], [1, "1"]), r"epsilons\[1\] must be a number"),
+        (([2, 2], [1, 700]), r"epsilons\[1\] must lie between 1e-12 and 150"),
+        (([2] * 5, [33, 34, 35, 36, 37], "lp"), "does not meet these levels in floating point"),
         (([2] * 17, [1] * 17, "lp"), "limited to 16 attributes, not 17"),
         (([2, 2], [1, 1], "magic"), "method must be one of"),
         (([2, 2], [1, 1], "exact", "some"), "pairs must be one of"),
@@ -324,3 +328,37 @@ def test_families_of_thresholds_by_enumeration():
         both = (chi[inside] * share[:, None]).T @ chi[inside]
         upper = np.triu_indices(9, 1)
         np.testing.assert_allclose(column.pairs[upper], both[upper], atol=1e-12)
+
+
+@pytest.mark.parametrize(("count", "level"), [(40, 20.0), (40, 34.0), (3, 30.0)])
+def test_bounds_at_high_levels_are_not_above_what_is_reached(count, level):
+    """1 − p_i does not cancel: the dual bound stays below the optimum."""
+    bound = design.attributes([2] * count, [level] * count, "kronecker").certificate.bound
+    assert bound <= design.attributes([2] * count, [level] * count, pairs="free").guarantee.epsilon * (1 + 1e-12)
+
+
+def test_nearly_equal_levels_are_one_group():
+    """Levels that differ in the ninth digit are counted together, and none is exceeded."""
+    levels = [1e-6 * (1 + 1e-9 * i) for i in range(17)]
+    found = design.attributes([2] * 17, levels)
+    assert found.certificate.gap <= 1e-6 * found.guarantee.epsilon
+    assert found.requested == tuple(levels)
+    assert np.all(found.marginal_epsilons <= levels)
+    np.testing.assert_allclose(found.marginal_epsilons, levels, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("sizes", "levels"), [([2, 3], [50.0, 40.0]), ([3] * 18, [30 + 0.1 * i for i in range(18)])])
+def test_levels_too_high_for_a_mixture(sizes, levels):
+    """Levels that shares over 2^64 cannot hold are met by a simpler design, which says so."""
+    found = design.attributes(sizes, levels)
+    assert "too high or too unequal" in found.notes[0]
+    np.testing.assert_allclose(found.marginal_epsilons, levels, rtol=1e-6)
+    assert np.all(found.marginal_epsilons <= levels)
+
+
+@pytest.mark.parametrize("levels", [[36.0], [50.0], [1e-9, 1e-9]])
+def test_heuristic_exceeds_no_level(levels):
+    """What the heuristic does not report as raised is not above its level."""
+    found = design.attributes([2] * len(levels), levels, "inductive")
+    assert not found.changed
+    assert np.all(found.marginal_epsilons <= levels)

@@ -168,3 +168,27 @@ def test_plan_with_a_total():
     """A total and ratios: the block meets the total."""
     plan = Plan.parse(PLAN.replace("epsilons = [2.0, 2.0, 1.5]", "total = 3.0\nratios = [1, 1, 2]"))
     assert 2.999 < plan.guarantee.epsilon <= 3.0
+
+
+def test_equal_blocks_are_not_one_block():
+    """Two joint responses of the same design are independent of each other: their cross-table is still unbiased."""
+    one, other = (design.attributes([2, 2, 4], [1, 1, 2.0]).joint for _ in range(2))
+    assert one == other
+    generator = np.random.default_rng(0)
+    n = 100_000
+    same = generator.integers(0, 2, n)
+    first = np.column_stack([same, generator.integers(0, 2, n), generator.integers(0, 4, n)])
+    second = np.column_stack([generator.integers(0, 2, n), same, generator.integers(0, 4, n)])
+    a, b = one.privatize(first, Randomness.seeded(1)), other.privatize(second, Randomness.seeded(2))
+    table = estimate.crosstab(a[:, 0], b[:, 1], one.view(0), other.view(1))
+    assert np.max(np.abs(table.estimate - [[0.5, 0], [0, 0.5]]) / table.std_error) < 6.5
+    with pytest.raises(EstimationError, match="two different attributes"):
+        estimate.crosstab(a[:, 0], a[:, 0], one.view(0), one.view(0))
+
+
+def test_refusal_of_a_triple_does_not_recommend_what_was_done():
+    """pairs="keep" keeps tables of two; advice on a table of three says so."""
+    joint = design.attributes([4, 4, 3, 3, 3], [3, 0.5, 3, 2, 0.3]).joint
+    reports = joint.privatize(np.zeros((100, 5), int), Randomness.seeded(1))
+    with pytest.raises(NotIdentifiedError, match="designs keep the tables of two attributes"):
+        estimate.joint_table(reports, joint, (0, 1, 4))

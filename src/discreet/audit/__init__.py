@@ -2,5 +2,6 @@
 
 from discreet.audit.attack import AttackResult, attack
 from discreet.audit.recompute import Audit, Finding, audit
+from discreet.audit.targets import Target, attackable
 
-__all__ = ["AttackResult", "Audit", "Finding", "attack", "audit"]
+__all__ = ["AttackResult", "Audit", "Finding", "Target", "attack", "attackable", "audit"]

@@ -24,7 +24,7 @@ def audit_command(
     Exit code 3 when the release is less private than its manifest says.
     """
     from discreet.audit import attack as attack_mechanism
-    from discreet.audit import audit
+    from discreet.audit import attackable, audit
     from discreet.manifest import Release
 
     release = Release.open(path)
@@ -33,11 +33,15 @@ def audit_command(
     if attack:
         data["attacks"] = []
         for block in release.manifest.blocks:
-            for name, mechanism in (dict(block.designs) if block.by else {"": block.mechanism}).items():
-                result = attack_mechanism(mechanism, samples)  # type: ignore[arg-type]  # finite in this version
-                label = ", ".join(block.columns) + (f" ({block.by} = {name})" if name else "")
+            targets, left_out = attackable(block)
+            if left_out:
+                text.append(f"\n{', '.join(block.columns)}\n{left_out}")
+                data["attacks"].append({"columns": list(block.columns), "design": None, "left_out": left_out})
+            for target in targets:
+                result = attack_mechanism(target.mechanism, samples)
+                label = ", ".join(target.columns) + (f" ({block.by} = {target.design})" if target.design else "")
                 text.append(f"\n{label}\n{result.summary()}")
-                data["attacks"].append({"columns": list(block.columns), "design": name or None} | result.to_dict())
+                data["attacks"].append({"columns": list(target.columns), "design": target.design} | result.to_dict())
                 passed &= result.passed
     emit("\n".join(text), data | {"passed": passed}, as_json)
     if not passed:

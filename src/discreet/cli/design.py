@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from discreet.cli.terminal import command, emit
@@ -13,7 +14,11 @@ from discreet.mechanisms import ZeroInflatedLaplace
 
 if TYPE_CHECKING:
     from discreet.manifest import Block
+    from discreet.mechanisms import JointResponse
     from discreet.publish import Plan
+
+#: Columns up to which every pair is looked at.
+_MOST_PAIRED = 60
 
 
 @command
@@ -103,8 +108,18 @@ def _together(block: Block, rows: int, level: float) -> dict[str, Any]:
         "guarantee": block.guarantee.to_dict(),
         "marginal_epsilons": levels,
         "record_epsilon": compare_attributes(joint),
+        "least_pair_information": _least_pair_information(joint),
         "margin": [margin(joint.view(i), rows, level) for i in range(len(levels))],
     }
+
+
+def _least_pair_information(joint: JointResponse) -> float | None:
+    """The smallest |λ_ij|/(λ_i λ_j); None for one column, or for so many that it takes long."""
+    if not 1 < len(joint.sizes) <= _MOST_PAIRED:
+        return None
+    values = joint.pair_eigenvalues()
+    ratio = np.abs(values / np.outer(np.diag(values), np.diag(values)))
+    return float(ratio[~np.eye(len(values), dtype=bool)].min())
 
 
 def _together_text(block: Block, facts: dict[str, Any]) -> list[str]:
@@ -118,6 +133,12 @@ def _together_text(block: Block, facts: dict[str, Any]) -> list[str]:
         ),
         "    a column level protects against somebody who sees only that column; the record level against everybody",
     ]
+    from discreet.estimate.joint.channels import LEAST_INFORMATION
+
+    least = facts["least_pair_information"]
+    if least is not None:
+        warning = "" if least > LEAST_INFORMATION else ": some cross-table cannot be estimated"
+        lines.append(f"    pairs keep at least {least:.3g} of the information of independent randomisation{warning}")
     for name, values, epsilon, value in zip(
         block.columns, facts["values"], facts["marginal_epsilons"], facts["margin"], strict=True
     ):

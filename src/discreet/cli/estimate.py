@@ -56,21 +56,30 @@ def crosstab_command(
     path: File,
     rows: Annotated[str, typer.Argument(help="A randomised or public column.")],
     columns: Annotated[str, typer.Argument(help="Another one.")],
+    layers: Annotated[str | None, typer.Argument(help="A third one, of columns that were randomised together.")] = None,
     level: Level = 0.95,
     as_json: Json = False,
 ) -> None:
-    """A corrected cross-table of two columns, with a test of independence that is valid after randomisation."""
+    """A corrected cross-table, with a test of independence that is valid after randomisation and an odds ratio."""
     from discreet.errors import EstimationError
     from discreet.estimate import crosstab
     from discreet.manifest import Release
 
-    result = crosstab(Release.open(path), rows, columns)
+    result = crosstab(Release.open(path), rows, columns, layers)
     try:
         test = result.chi_square()
         tested, words = test.to_dict(), test.summary()
     except EstimationError as error:
         tested, words = None, f"No test of independence: {error}"
-    emit(f"{result.summary(level=level)}\n\n{words}", result.to_dict(level=level) | {"chi_square": tested}, as_json)
+    found = result.to_dict(level=level) | {"chi_square": tested}
+    if result.shape == (2, 2):
+        try:
+            ratio, low, high = result.odds_ratio(level)
+            found["odds_ratio"] = {"estimate": ratio, "low": low, "high": high, "level": level}
+            words += f"\nOdds ratio {ratio:.4g}, {level:.0%} interval {low:.4g} to {high:.4g}"
+        except EstimationError as error:
+            words += f"\nNo odds ratio: {error}"
+    emit(f"{result.summary(level=level)}\n\n{words}", found, as_json)
 
 
 @estimate_app.command("glm")
@@ -110,6 +119,10 @@ def regression_command(
     formula: Annotated[str, typer.Argument(help='For example "income ~ age + bmi".')],
     loss: Annotated[str, typer.Option(help="squared, logistic, probit, poisson, check, huber or hinge.")] = "squared",
     tau: Annotated[float | None, typer.Option(help="With --loss check: the quantile.")] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="With --loss huber: where squares end, in units of the outcome; 1.345 residual spreads."),
+    ] = None,
     method: Annotated[str, typer.Option(help="exact, drcl, sdrcl, sl or naive.")] = "exact",
     missing: Annotated[str, typer.Option(help="error, or drop: leave out incomplete rows and count them.")] = "error",
     level: Level = 0.95,
@@ -123,5 +136,5 @@ def regression_command(
     from discreet.estimate import regression
     from discreet.manifest import Release
 
-    result = regression(formula, Release.open(path), loss, tau, method, missing)
+    result = regression(formula, Release.open(path), loss, tau, method, missing, threshold)
     emit(result.summary(level=level), result.to_dict(level=level), as_json)

@@ -81,7 +81,8 @@ def zero_inflated_laplace(
     ----------
     box : Box
     epsilon, delta : float
-        What is promised; δ > 0 unless the box has one coordinate (where δ = 0 gives the Laplace mechanism).
+        What is promised; δ > 2·10⁻⁹, of which finite precision takes a part. In one dimension a δ as small as that
+        gives the Laplace mechanism.
     zero_probability : float, optional
         Below δ. By default the best for the target.
     unit : {"record", "attribute"}
@@ -149,7 +150,9 @@ def _check(box: Any, epsilon: Any, delta: Any, zero_probability: Any, unit: Any,
         )
     if box.dimension == 1 and delta <= 2 * _PRECISION:
         raise PrivacyError(f"delta must be above {2 * _PRECISION:g}, the share of finite precision")
-    if zero_probability is not None and not 0 <= zero_probability < delta:
+    if zero_probability is not None and zero_probability < 0:
+        raise PrivacyError(f"zero_probability must be ≥ 0, not {zero_probability:g}")
+    if zero_probability is not None and not zero_probability < delta:
         raise PrivacyError(
             f"delta ({delta:g}) must be above zero_probability ({zero_probability:g}): a record that is published "
             "exactly is always a failure of the promise"
@@ -158,6 +161,11 @@ def _check(box: Any, epsilon: Any, delta: Any, zero_probability: Any, unit: Any,
         raise PrivacyError(f"unit must be record or attribute, not {unit!r}")
     if target not in get_args(Target):
         raise PrivacyError(f"target must be one of {', '.join(get_args(Target))}, not {target!r}")
+    if zero_probability == 0 and target in KINKED:
+        raise PrivacyError(
+            f'the target "{target}" has a kink and cannot be estimated at zero_probability 0; leave it out to have it '
+            "chosen"
+        )
 
 
 def ratio_for(epsilon: float, delta: float, dimension: int) -> float:

@@ -18,6 +18,8 @@ from discreet.estimate.frequencies import check_choice, collect, declared, estim
 from discreet.estimate.independence import IndependenceTest, independence_test
 from discreet.estimate.joint.channels import JointChannels, together
 from discreet.estimate.joint.independence import joint_independence_test
+from discreet.estimate.joint.table import JointTable, joint_table
+from discreet.estimate.odds import odds_ratio
 from discreet.estimate.paired import PairedChannels
 from discreet.estimate.result import Frequencies
 from discreet.estimate.rows import ArrayColumn, PublicColumn, ReleaseColumn, is_release
@@ -44,13 +46,16 @@ def crosstab(
     labels_a: Any = None,
     labels_b: Any = None,
     target: str = "population",
-) -> CrossTab:
+) -> CrossTab | JointTable:
     """The joint frequencies of two columns: ``F̂ = A₁ P̂ A₂ᵀ``, unbiased, with the covariance of all cells.
 
-    Two ways to call it::
+    Three ways to call it::
 
         crosstab(release, "smokes", "region")
+        crosstab(release, "smokes", "drinks", "region")   # three columns that were randomised together
         crosstab(reports_a, reports_b, mechanism_a, mechanism_b)
+
+    Columns that were randomised together go through their joint channel; see :func:`discreet.estimate.joint_table`.
 
     Parameters
     ----------
@@ -85,6 +90,9 @@ def crosstab(
     check_choice("target", target, ("population", "table"))
     names: tuple[str | None, str | None] = (None, None)
     if is_release(reports_a):
+        if all(isinstance(name, str) for name in (reports_b, mechanism_a, mechanism_b)):
+            chosen = (reports_b, mechanism_a, mechanism_b)
+            return joint_table(reports_a, chosen, weights=weights, strata=strata, clusters=clusters, target=target)
         if not isinstance(reports_b, str) or not isinstance(mechanism_a, str) or mechanism_b is not None:
             raise EstimationError('name two columns of the release: crosstab(release, "a", "b")')
         if reports_b == mechanism_a:
@@ -246,6 +254,10 @@ class CrossTab:
     def empty(self, level: float = 0.95, method: str | None = None) -> NDArray[np.bool_]:
         """Which intervals are empty."""
         return self.cells.empty(level, method).reshape(self.shape)
+
+    def odds_ratio(self, level: float = 0.95) -> tuple[float, float, float]:
+        """The odds ratio of two yes/no columns with its interval; see :mod:`discreet.estimate.odds`."""
+        return odds_ratio(self.estimate, self.covariance, level)
 
     def chi_square(self) -> IndependenceTest:
         """Test whether the true values of the two columns are independent.

@@ -23,14 +23,16 @@ RELATIVE_TOLERANCE = Fraction(1, 10**9)
 T = TypeVar("T")
 
 
-def checked_epsilon(epsilon: float) -> float:
+def checked_epsilon(epsilon: float, name: str = "epsilon") -> float:
     """A requested ε: a finite number above zero."""
     try:
         value = float(epsilon)
     except (TypeError, ValueError):
-        raise PrivacyError(f"epsilon must be a number, not {epsilon!r}") from None
+        raise PrivacyError(f"{name} must be a number, not {epsilon!r}") from None
+    except OverflowError:
+        raise PrivacyError(f"{name} must be a number that a float can hold") from None
     if not (math.isfinite(value) and value > 0):
-        raise PrivacyError(f"epsilon must be finite and above 0, not {value}")
+        raise PrivacyError(f"{name} must be finite and above 0, not {value}")
     return value
 
 

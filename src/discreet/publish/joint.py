@@ -24,7 +24,14 @@ def read_joint(section: Section, files: PlanFiles) -> Block:
     domains = _domains(section, columns, files)
     if missing == "category":
         domains = tuple(WithBlank(domain) for domain in domains)
-    mechanism = _design(section, [domain.size for domain in domains]).mechanism
+    design = _design(section, [domain.size for domain in domains])
+    if design.changed:
+        i = design.changed[0]
+        raise PlanError(
+            f'{section.at("epsilons")}: the heuristic would change the level of column "{columns[i]}" from '
+            f'{design.requested[i]:g} to {design.marginal_epsilons[i]:.4g}; use method = "exact"'
+        )
+    mechanism = design.mechanism
     with at(section.path):
         return Block.of(columns, domains[0], mechanism, missing=missing, domains=domains)
 
@@ -60,7 +67,7 @@ def _design(section: Section, sizes: list[int]) -> Any:
 def _numbers(section: Section, key: str, count: int) -> list[float]:
     given = section.required(key)
     numeric = isinstance(given, (list, tuple)) and all(
-        isinstance(value, (int, float)) and not isinstance(value, bool) for value in given
+        isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300 for value in given
     )
     if not numeric:
         raise PlanError(f"{section.at(key)} must be a list of numbers")

@@ -18,7 +18,7 @@ from discreet.design.attributes.request import Request
 from discreet.design.attributes.result import AttributesDesign
 from discreet.design.attributes.simple import inductive, kronecker
 from discreet.design.result import Optimality
-from discreet.errors import PrivacyError
+from discreet.errors import MechanismError, PrivacyError
 from discreet.mechanisms.joint import JointResponse
 
 METHODS = ("auto", "exact", "lp", "inductive", "kronecker")
@@ -124,7 +124,7 @@ def _inductive(request: Request, pairs: str, *, allow_raised: bool) -> Attribute
     reached = Request(request.sizes, tuple(np.maximum(found.levels, 1e-12).tolist())) if found.changed else request
     design = _design(
         request,
-        found.mechanism(),
+        _never_above(reached, found.mechanism()),
         _quick(reached),
         "any mechanism with the attribute levels that the heuristic ends at, by duality",
         "inductive",
@@ -134,6 +134,13 @@ def _inductive(request: Request, pairs: str, *, allow_raised: bool) -> Attribute
     return replace(design, changed=found.changed)
 
 
+def _never_above(request: Request, mechanism: JointResponse) -> JointResponse:
+    """Randomise down what the rounding of the heuristic's masses left above its level."""
+    if request.count > _MAX_BOUND or np.all(mechanism.marginal_epsilons <= np.array(request.epsilons)):
+        return mechanism
+    return levelled(request, mechanism.law)
+
+
 def _lp(request: Request, pairs: str) -> AttributesDesign:
     if request.count > MAX_PATTERN_ATTRIBUTES:
         raise PrivacyError(
@@ -141,27 +148,41 @@ def _lp(request: Request, pairs: str) -> AttributesDesign:
             f'not {request.count}; method="exact" has no such limit'
         )
     cells = Cells(request, tuple(range(request.count)), pairs == "keep")
-    return _from_cells(request, cells, solve_cells, "lp", pairs)
+    found = _from_cells(request, cells, solve_cells, "lp", pairs)
+    if not _meets(request, found.joint):
+        raise PrivacyError("the linear programme does not meet these levels in floating point: they are too high")
+    return found
 
 
 def _exact(request: Request, pairs: str) -> AttributesDesign:
-    groups, count = request.groups, max(request.groups) + 1
-    cells = math.prod(n + 1 for n in np.bincount(groups).tolist())
-    small = request.count <= MAX_PATTERN_ATTRIBUTES
-    if small or (cells <= _MAX_COUNT_CELLS and count <= _MAX_COUNT_GROUPS):
+    if _few_cells(merged := request.merged()):
         try:
-            found = _from_cells(request, Cells(request, groups, pairs == "keep"), generate, "exact", pairs)
-        except PrivacyError:  # levels so high or so unequal that floats cannot tell the cells apart
+            found = _from_cells(merged, Cells(merged, merged.groups, pairs == "keep"), generate, "exact", pairs)
+        except (PrivacyError, MechanismError):  # levels so high or so unequal that floats cannot tell the cells apart
             return _fallback(request, 0.0, pairs)
-        return found if _meets(request, found.joint) else _fallback(request, 0.0, pairs)
+        return (
+            replace(found, requested=request.epsilons)
+            if _meets(request, found.joint)
+            else _fallback(request, 0.0, pairs)
+        )
     search = ThresholdSearch(request, keep_pairs=pairs == "keep")
-    mechanism = search.run()
+    try:
+        mechanism = search.run()
+    except MechanismError:  # weights that no law can hold
+        mechanism = None
     if mechanism is None or not _meets(request, mechanism):
         return _fallback(request, search.bound, pairs)
     statement = "any mechanism with these attribute levels, by duality at the weights of the threshold"
     if pairs == "keep":
         statement += "; also those that do not keep cross-tables"
     return _design(request, mechanism, max(search.bound, _largest(request)), statement, "exact", pairs)
+
+
+def _few_cells(request: Request) -> bool:
+    """Whether attributes are few, or so much alike that counts per group are few."""
+    members = np.bincount(request.groups).tolist()
+    cells = math.prod(n + 1 for n in members)
+    return request.count <= MAX_PATTERN_ATTRIBUTES or (cells <= _MAX_COUNT_CELLS and len(members) <= _MAX_COUNT_GROUPS)
 
 
 def _fallback(request: Request, bound: float, pairs: str) -> AttributesDesign:
@@ -176,7 +197,8 @@ def _from_cells(
     mechanism = levelled(request, grouped_law(request, cells.groups, found.g, found.log_rho))
     kept = " that keeps every cross-table" if pairs == "keep" else ""
     statement = f"any mechanism with these attribute levels{kept}, by linear-programming duality"
-    return _design(request, mechanism, record_level(found.log_bound) - _TRUST, statement, method, pairs)
+    bound = max(record_level(found.log_bound) * (1 - _TRUST), _largest(request))
+    return _design(request, mechanism, bound, statement, method, pairs)
 
 
 def record_level(log_rho: float) -> float:
@@ -220,6 +242,8 @@ def _design(
     notes: tuple[str, ...] = (),
 ) -> AttributesDesign:
     value = mechanism.guarantee.epsilon
+    if bound > value * (1 + _TRUST):  # a bound that is refuted proves nothing
+        bound = _largest(request)
     if pairs == "free" and method in ("exact", "lp"):
         notes += ("pairs were left free: look at pair_eigenvalues() before promising anybody a cross-table",)
     return AttributesDesign(

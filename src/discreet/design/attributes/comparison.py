@@ -30,6 +30,8 @@ def compare_attributes(joint: JointResponse) -> dict[str, float | str]:
                 if group
             ]
             heuristic = f"{found.epsilon:.4g} (with levels changed: {' and '.join(moved)})"
-    except (ValueError, FloatingPointError):
+    except (ValueError, ArithmeticError):
+        pass
+    if isinstance(heuristic, float) and not math.isfinite(heuristic):
         heuristic = "not available at these levels"
     return {"independent": request.product, "heuristic": heuristic, "this design": joint.guarantee.epsilon}

@@ -39,6 +39,8 @@ _FINE = 1000
 _COARSE_ROUNDS = 25
 _FINE_ROUNDS = 4
 _LIFTS = 4
+#: Lifting may let weights grow by this factor.
+_GROWN = 2.0
 #: A threshold that would need this share of the mixture does not become possible by aiming a little higher.
 _HOPELESS = 1.05
 #: How far above their goal rates are aimed at, in steps of a whole-number weight.
@@ -217,6 +219,8 @@ class ThresholdSearch:
                 break
             missing = (logit(wanted) - logit(achieved)) * scale
             exact = exact + np.where(missing > 0, np.maximum(missing, 0.51), np.minimum(missing + 0.5, 0.0))
+            # Weights that grow for ever chase something that lifting cannot reach.
+            exact *= min(1.0, _GROWN * self._fine * self.request.count / float(exact.sum()))
         assert best is not None
         return best, exact
 

@@ -31,8 +31,8 @@ class ThresholdSums:
 
     @property
     def centre(self) -> int:
-        """The first sum above Σ v_i p_i."""
-        return math.ceil(float(self._weights @ self._request.truth))
+        """The first sum at or above Σ v_i p_i."""
+        return centre_of(self._request, self._weights)[0]
 
     def kappa(self, achieved: Floats) -> float:
         """κ for which the mean sum given the event is that of π = p + κ d."""
@@ -73,14 +73,23 @@ class ThresholdSums:
 
     def lower_bound(self) -> float:
         """No mechanism with these levels has a smaller record level; 0 when these weights prove nothing."""
-        centre = float(self._weights @ self._request.truth)
-        x = self.centre
-        excess = float(self._excess[x] + (x - centre) * self._law.discounted[x])
+        x, above = centre_of(self._request, self._weights)
+        excess = float(self._excess[x] + above * self._law.discounted[x])
         if not excess > 0:
             return 0.0
         log_mean = math.log(excess) + self._log_m - self._tilt * x
         log_ratio = math.log(float(self._weights @ self._request.excess)) - log_mean - _TRUST
         return log_ratio + math.log1p(math.exp(-log_ratio)) if log_ratio > 0 else math.log1p(math.exp(log_ratio))
+
+
+def centre_of(request: Request, weights: NDArray[np.int64]) -> tuple[int, float]:
+    """The first sum at or above Σ v_i p_i, and how far above it is.
+
+    Counted from the top in terms of 1 − p_i, which do not cancel where p_i is nearly one.
+    """
+    short = float(weights @ request.lie)
+    down = math.floor(short)
+    return int(weights.sum()) - down, short - down
 
 
 def log_moment(request: Request, weights: NDArray[np.int64], tilt: float) -> float:

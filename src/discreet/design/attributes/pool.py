@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.attributes.law import ThresholdSums, log_moment
+from discreet.design.attributes.law import ThresholdSums, centre_of, log_moment
 from discreet.design.attributes.request import Floats, Request
 from discreet.mechanisms.joint.weighted_sum import WeightedSum
 
@@ -166,8 +166,8 @@ def whole_weights(real: Floats, mean: float) -> Weights:
 
 def bound_of(request: Request, weights: Weights) -> float:
     """The lower bound that weights prove on the record level; 0 when they prove nothing."""
-    centre, top = math.ceil(float(weights @ request.truth)), int(weights.sum())
-    if centre >= top:
+    centre, _ = centre_of(request, weights)
+    if centre >= int(weights.sum()):
         return 0.0
     tilt = WeightedSum(request.sizes, weights.tolist(), centre).tilt
     if tilt <= 0:

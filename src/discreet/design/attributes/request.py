@@ -18,6 +18,10 @@ from discreet.mechanisms.rounding import keep_and_other
 Floats = NDArray[np.float64]
 
 MAX_ATTRIBUTES = 1_000_000
+#: Levels this close, relative, are treated as one.
+_ALIKE = 1e-8
+#: Levels between these can be told from 0 and from certainty by the integers of a mechanism.
+LEAST_LEVEL, LARGEST_LEVEL = 1e-12, 150.0
 
 
 @dataclass(frozen=True)
@@ -30,13 +34,19 @@ class Request:
     @classmethod
     def of(cls, sizes: Any, epsilons: Any) -> Request:
         """Check what was given."""
-        counts, levels = _listed(sizes, "sizes"), _listed(epsilons, "epsilons")
+        counts, levels = listed(sizes, "sizes"), listed(epsilons, "epsilons")
         if len(counts) != len(levels):
             raise PrivacyError(
                 "sizes and epsilons must have the same length: "
                 f"there are {len(counts)} sizes and {len(levels)} epsilons"
             )
-        return cls(checked_sizes(counts), checked_levels(levels, "epsilons"))
+        checked = checked_levels(levels, "epsilons")
+        for i, level in enumerate(checked):
+            if not LEAST_LEVEL <= level <= LARGEST_LEVEL:
+                raise PrivacyError(
+                    f"epsilons[{i}] must lie between {LEAST_LEVEL:g} and {LARGEST_LEVEL:g}, not {level:g}"
+                )
+        return cls(checked_sizes(counts), checked)
 
     @property
     def count(self) -> int:
@@ -91,8 +101,20 @@ class Request:
         numbers: dict[tuple[int, float], int] = {}
         return tuple(numbers.setdefault(pair, len(numbers)) for pair in zip(self.sizes, self.epsilons, strict=True))
 
+    def merged(self) -> Request:
+        """Levels that agree to 1e-8 become one, the smallest, so that their attributes are interchangeable."""
+        levels = np.array(self.epsilons)
+        order = np.lexsort((levels, self.a))
+        least, size = 0.0, 0
+        for i in order:
+            if self.sizes[i] != size or levels[i] > least * (1 + _ALIKE):
+                least, size = float(levels[i]), self.sizes[i]
+            levels[i] = least
+        return Request(self.sizes, tuple(levels.tolist()))
 
-def _listed(values: Any, name: str) -> list[Any]:
+
+def listed(values: Any, name: str) -> list[Any]:
+    """A list with one entry per attribute."""
     try:
         return list(values)
     except TypeError:
@@ -113,11 +135,13 @@ def checked_levels(values: Sequence[Any], name: str) -> tuple[float, ...]:
     """Finite numbers above zero."""
     levels = []
     for i, value in enumerate(values):
+        if isinstance(value, (str, bytes, bool, np.bool_)):
+            raise PrivacyError(f"{name}[{i}] must be a number, not {value!r}")
         try:
             level = float(value)
-        except (TypeError, ValueError):
-            raise PrivacyError(f"{name}[{i}] must be a number, not {value!r}") from None
-        if isinstance(value, bool) or not (math.isfinite(level) and level > 0):
+        except (TypeError, ValueError, OverflowError):
+            raise PrivacyError(f"{name}[{i}] must be a number that a float can hold") from None
+        if not (math.isfinite(level) and level > 0):
             raise PrivacyError(f"{name}[{i}] must be finite and above 0, not {value}")
         levels.append(level)
     return tuple(levels)

@@ -62,7 +62,7 @@ class AttributesDesign(Design):
         lines = [
             text,
             f"Whoever sees a whole record learns at most ε = {self.guarantee.epsilon:.6g} about it; "
-            f"independent randomisation of the {count} attributes would give {self.product:.6g}.",
+            f"independent randomisation would give {self.product:.6g}.",
             "Whoever sees only one column learns at most its own level about it: "
             + ", ".join(f"{level:.4g}" for level in self.marginal_epsilons[:8])
             + (" …" if count > 8 else "")
@@ -71,7 +71,7 @@ class AttributesDesign(Design):
         if 1 < count <= _SHOWN_PAIRS:
             pairs = self.pair_eigenvalues()
             ratio = pairs / np.outer(np.diag(pairs), np.diag(pairs))
-            least = float(ratio[~np.eye(count, dtype=bool)].min())
+            least = float(np.abs(ratio[~np.eye(count, dtype=bool)]).min())
             lines.append(f"Information about pairs, relative to independent randomisation: at least {least:.3g}.")
         return "\n".join(lines)
 

@@ -14,6 +14,8 @@ from discreet.mechanisms.rounding import keep_and_other
 
 #: The heuristic's weights are held over this denominator; beyond the precision of floats.
 _SCALE = 1 << 80
+#: The highest level of the heuristic: its masses are floats, of the order of e to twice this.
+_LARGEST = 150.0
 #: Levels are approached from below by this much, which is far above the rounding of floats.
 _HAIR = 1e-13
 #: A level that moves by less than this is called unchanged.
@@ -82,9 +84,11 @@ def inductive(request: Request) -> Inductive:
     """
     a, p = request.a, request.truth
     if request.count == 1:
-        rest = (p[0] - 1 / a[0]) / (1 - p[0])
+        rest = request.excess[0] / request.lie[0]
         return Inductive(float(rest), np.zeros(1), np.array(request.epsilons), (), request)
-    truth, first, second = _two_attributes(a[0], a[1], *np.exp(request.epsilons[:2]))
+    if max(request.epsilons) > _LARGEST:
+        raise PrivacyError(f"the heuristic needs levels up to {_LARGEST:g}, not {max(request.epsilons):g}")
+    truth, first, second = _two_attributes(a[0], a[1], *map(math.exp, request.epsilons[:2]))
     rest = truth + first + second
     single = 1 / a + rest - p * (1 + rest)
     single[:2] = first, second
@@ -108,8 +112,6 @@ def inductive(request: Request) -> Inductive:
 
 def _two_attributes(m: float, n: float, e1: float, e2: float) -> tuple[float, float, float]:
     """The optimum for two attributes (section IV.B.1) as masses: the whole truth, only the first or second differs."""
-    if not all(map(math.isfinite, (e1, e2))):
-        raise PrivacyError("the heuristic needs levels below 700 for its first two attributes")
     if e1 * e2 >= (m - 1) * (n - 1):
         if n * (e1 - 1) >= m * (e2 - 1):
             x0 = (n * e1 * e2 + (m - 1) * (n - 1) * (e2 - 1)) / (e2 + n - 1)

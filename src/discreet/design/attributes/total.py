@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from discreet.design.attributes.attributes import attributes
-from discreet.design.attributes.request import checked_levels, checked_sizes
+from discreet.design.attributes.request import LARGEST_LEVEL, checked_levels, checked_sizes, listed
 from discreet.design.attributes.result import AttributesDesign
 from discreet.errors import PrivacyError
 from discreet.mechanisms.joint import ThresholdLaw
@@ -16,8 +16,6 @@ from discreet.mechanisms.rounding import checked_epsilon
 _CLOSE = 1e-9
 _CLOSE_THRESHOLD = 3e-3
 _ROUNDS = 60
-#: No attribute level may pass this: e^600 is where floats end.
-_LARGEST_LEVEL = 600.0
 
 
 def attributes_for_total(sizes: Any, ratios: Any, total: float, pairs: str = "keep") -> AttributesDesign:
@@ -40,18 +38,21 @@ def attributes_for_total(sizes: Any, ratios: Any, total: float, pairs: str = "ke
     >>> design.guarantee.epsilon <= 5.0, round(design.requested[0], 2)   # independent randomisation: 0.5
     (True, 1.2)
     """
-    counts, shares = list(sizes), list(ratios)
+    counts, shares = listed(sizes, "sizes"), listed(ratios, "ratios")
     if len(counts) != len(shares):
         raise PrivacyError(
             f"sizes and ratios must have the same length: there are {len(counts)} sizes and {len(shares)} ratios"
         )
     checked_sizes(counts)
     weights = checked_levels(shares, "ratios")
-    total = checked_epsilon(total)
+    weights = tuple(weight / max(weights) for weight in weights)
+    if isinstance(total, bool):
+        raise PrivacyError("total must be a number, not a truth value")
+    total = checked_epsilon(total, "total")
     unit = sum(weights)
 
     def at(scale: float) -> AttributesDesign:
-        return attributes(counts, [min(scale * w / unit, _LARGEST_LEVEL) for w in weights], pairs=pairs)
+        return attributes(counts, [min(scale * w / unit, LARGEST_LEVEL) for w in weights], pairs=pairs)
 
     # Independent randomisation meets the total at scale = total, so the answer is at or above it; no attribute
     # can have more than the total itself.

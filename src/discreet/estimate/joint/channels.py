@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import NotIdentifiedError
+from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate.channels import Channels
 from discreet.estimate.simplex import Fit
 from discreet.mechanisms import FiniteMechanism
@@ -114,18 +114,26 @@ def check_information(view: JointView) -> None:
         independent = float(np.prod([values[(i,)] for i in members]))
         if abs(value) < LEAST_INFORMATION * independent:
             named = " and ".join(str(view.attributes[i]) for i in members)
+            advice = 'a design with pairs="keep" keeps it'
+            if len(members) > 2:
+                advice = "designs keep the tables of two attributes; kronecker designs keep all"
             raise NotIdentifiedError(
                 f"the joint randomisation left {abs(value) / independent:.1%} of the information about the association "
                 f"of attributes {named} (λ = {value:.2g}, {independent:.2g} under independent randomisation): "
-                'their cross-table cannot be estimated; a design with pairs="keep" keeps it'
+                f"their cross-table cannot be estimated; {advice}"
             )
 
 
 def together(first: Channels, second: Channels) -> JointChannels | None:
-    """The joint channel of two columns, when they are different attributes of one joint response."""
+    """The joint channel of two columns, when they are different attributes of one joint response.
+
+    One means the same object: two blocks of equal design are randomised independently of each other.
+    """
     if len(first.mechanisms) != 1 or len(second.mechanisms) != 1:
         return None
     one, other = first.mechanisms[0], second.mechanisms[0]
-    if not isinstance(one, JointView) or not isinstance(other, JointView) or one.joint != other.joint:
+    if not isinstance(one, JointView) or not isinstance(other, JointView) or one.joint is not other.joint:
         return None
+    if set(one.attributes) & set(other.attributes):
+        raise EstimationError("a cross-table needs two different attributes of a joint response")
     return JointChannels.of(one.joint, one.attributes + other.attributes, (first.labels, second.labels))

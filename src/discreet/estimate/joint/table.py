@@ -15,9 +15,9 @@ from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.frequencies import check_choice, collect, declared, estimate_from, left_out_note
 from discreet.estimate.independence import IndependenceTest
-from discreet.estimate.intervals import two_sided_quantile
 from discreet.estimate.joint.channels import Floats, JointChannels
 from discreet.estimate.joint.independence import joint_independence_test
+from discreet.estimate.odds import odds_ratio
 from discreet.estimate.result import Frequencies
 from discreet.estimate.rows import ArrayColumn, Column, ReleaseColumn, is_release
 from discreet.mechanisms.joint import JointResponse, JointView
@@ -98,7 +98,7 @@ def _of_release(release: Any, names: tuple[Any, ...]) -> tuple[JointChannels, Co
     first = views[0]
     if not all(isinstance(view, JointView) for view in views) or not isinstance(first, JointView):
         raise EstimationError("these columns were not randomised together; estimate.crosstab takes two of them")
-    joint = [view for view in views if isinstance(view, JointView) and view.joint == first.joint]
+    joint = [view for view in views if isinstance(view, JointView) and view.joint is first.joint]
     if len(joint) != len(views):
         raise EstimationError("these columns belong to different joint blocks; estimate.crosstab takes two of them")
     attributes = tuple(view.attributes[0] for view in joint)
@@ -225,20 +225,8 @@ class JointTable:
         return joint_independence_test(self.cells.evidence, self.channels)
 
     def odds_ratio(self, level: float = 0.95) -> tuple[float, float, float]:
-        """``f00 f11/(f01 f10)`` of two yes/no attributes with its interval: normal on the logarithm.
-
-        The standard error is ``√(g' Cov g)`` with g = (1/f00, −1/f01, −1/f10, 1/f11) and the full covariance of the
-        corrected cells.
-        """
-        if self.shape != (2, 2):
-            raise EstimationError("an odds ratio needs two attributes with two values each")
-        cells = self.estimate.reshape(-1)
-        if cells.min() <= 0:
-            raise EstimationError("a corrected cell is not positive: there are too few reports for an odds ratio")
-        gradient = np.array([1, -1, -1, 1]) / cells
-        log_ratio = float(np.array([1, -1, -1, 1]) @ np.log(cells))
-        half = two_sided_quantile(level, math.inf) * math.sqrt(float(gradient @ self.covariance @ gradient))
-        return math.exp(log_ratio), math.exp(log_ratio - half), math.exp(log_ratio + half)
+        """The odds ratio of two yes/no columns with its interval; see :mod:`discreet.estimate.odds`."""
+        return odds_ratio(self.estimate, self.covariance, level)
 
     def summary(self, level: float = 0.95, method: str | None = None) -> str:
         """A table to read, one line per cell."""

@@ -8,6 +8,7 @@ the record-level ε is the logarithm of the largest over the smallest density (Y
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -92,7 +93,10 @@ def checked_sizes(sizes: Sequence[Any]) -> tuple[int, ...]:
 
 def checked_subset(attributes: Sequence[int], total: int) -> tuple[int, ...]:
     """Different attributes, few enough to write their patterns out."""
-    chosen = tuple(int(i) for i in attributes)
+    try:
+        chosen = tuple(operator.index(i) for i in attributes)
+    except TypeError:
+        raise MechanismError("attributes are named by whole numbers") from None
     if not 1 <= len(chosen) <= MAX_SUBSET or len(set(chosen)) != len(chosen):
         raise MechanismError(f"name between 1 and {MAX_SUBSET} different attributes, not {len(chosen)}")
     if not all(0 <= i < total for i in chosen):

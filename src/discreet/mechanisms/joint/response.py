@@ -136,6 +136,8 @@ class JointResponse(Mechanism):
         λ_ij = λ_i λ_j.
         """
         chosen = list(range(len(self.sizes)) if attributes is None else attributes)
+        if len(set(chosen)) != len(chosen) or not all(0 <= i < len(self.sizes) for i in chosen):
+            raise MechanismError(f"different attributes from 0 to {len(self.sizes) - 1} are needed")
         sizes = np.array([self.sizes[i] for i in chosen], float)
         kept = np.array([self.post[i] / POST_DENOMINATOR for i in chosen])
         both = self.law.pair_rates(chosen)
@@ -184,7 +186,12 @@ class JointResponse(Mechanism):
         return out
 
     def _valid_codes(self, x: ArrayLike) -> NDArray[Any]:
-        codes = np.asarray(x)
+        if np.ma.isMaskedArray(x):
+            raise DomainError("a masked array has values that are missing; fill them or leave their rows out")
+        try:
+            codes = np.asarray(x)
+        except ValueError:
+            raise DomainError("rows of codes must all have the same length") from None
         if codes.ndim != 2 or codes.shape[1] != len(self.sizes):
             raise DomainError(f"a table of {len(self.sizes)} columns of codes is needed, not the shape {codes.shape}")
         if codes.dtype == np.bool_:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import MechanismError
+from discreet.errors import ManifestError, MechanismError
 from discreet.mechanisms.base import MAX_MATRIX, FiniteMechanism
 from discreet.mechanisms.inverse import DenseInverse, Inverse, UniformInverse
 from discreet.mechanisms.joint.law import bits_of, checked_subset
@@ -163,7 +163,11 @@ class JointView(FiniteMechanism):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Rebuild from the joint response."""
-        return cls(JointResponse.from_dict(data["joint"]), tuple(data["attributes"]))
+        try:
+            joint, attributes = data["joint"], tuple(int(i) for i in data["attributes"])
+        except (KeyError, TypeError, ValueError):
+            raise ManifestError("a view needs its joint response and the numbers of its attributes") from None
+        return cls(JointResponse.from_dict(joint), attributes)
 
 
 def view(joint: JointResponse, attributes: int | Sequence[int]) -> JointView:

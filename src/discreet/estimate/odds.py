@@ -1,0 +1,32 @@
+"""The odds ratio of a corrected two-by-two table."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import EstimationError
+from discreet.estimate.intervals import two_sided_quantile
+
+Floats = NDArray[np.float64]
+
+_SIGNS = np.array([1.0, -1.0, -1.0, 1.0])
+
+
+def odds_ratio(table: Floats, covariance: Floats, level: float) -> tuple[float, float, float]:
+    """``f00 f11/(f01 f10)`` with its interval: normal on the logarithm.
+
+    The standard error is ``√(g' Cov g)`` with g = (1/f00, −1/f01, −1/f10, 1/f11) and the full covariance of the
+    corrected cells, whatever randomised them.
+    """
+    if table.shape != (2, 2):
+        raise EstimationError("an odds ratio needs two attributes with two values each")
+    cells = table.reshape(-1)
+    if cells.min() <= 0:
+        raise EstimationError("a corrected cell is not positive: there are too few reports for an odds ratio")
+    gradient = _SIGNS / cells
+    log_ratio = float(_SIGNS @ np.log(cells))
+    half = two_sided_quantile(level, math.inf) * math.sqrt(float(gradient @ covariance @ gradient))
+    return math.exp(log_ratio), math.exp(log_ratio - half), math.exp(log_ratio + half)
