@@ -42,14 +42,14 @@ from numpy.typing import NDArray
 from discreet.mechanisms.laplace.curve import delta_bound, delta_one_dimension
 from discreet.mechanisms.laplace.radius import RadialLaw
 
-__all__ = ["MAX_DIMENSION", "RadialLaw", "delta_exact", "enclosure"]
+__all__ = ["MAX_DIMENSION", "RELATIVE", "RadialLaw", "delta_exact", "enclosure"]
 
 Floats = NDArray[np.float64]
 
 #: Above this dimension the bound for every dimension is used: it is within a few per cent, and always valid.
 MAX_DIMENSION = 100
 #: Width of the enclosure, relative to δ, at which halving stops; and the smallest that matters beside rounding.
-_RELATIVE, _ABSOLUTE = 1e-6, 1e-11
+RELATIVE, _ABSOLUTE = 1e-6, 1e-11
 #: Added for the rounding errors of F and v in doubles.
 _ROUNDING = 1e-12
 #: A safety net against a loop without end; what is left of the error is added all the same.
@@ -68,7 +68,7 @@ def delta_exact(epsilon: float, ratio: float, dimension: int) -> float:
     return enclosure(epsilon, ratio, dimension)[1]
 
 
-def enclosure(epsilon: float, ratio: float, dimension: int, *, relative: float = _RELATIVE) -> tuple[float, float]:
+def enclosure(epsilon: float, ratio: float, dimension: int, *, relative: float = RELATIVE) -> tuple[float, float]:
     """Numbers between which δ(ε) lies.
 
     Parameters
