@@ -22,6 +22,8 @@ delta = 0.4
 zero_probability = 0.2
 unit = "attribute"
 clip = true
+[[public]]
+columns = ["rich", "note"]
 """
 
 
@@ -32,8 +34,12 @@ def folder(tmp_path_factory):
     rng = np.random.default_rng(1)
     age, bmi = rng.uniform(18, 78, 20_000), rng.uniform(15, 45, 20_000)
     income = np.clip(10 + 0.5 * age + 0.8 * bmi + 8 * rng.standard_normal(20_000), 0, 100)
+    rich = pa.array((income > 50).tolist())
+    note = pa.array([None] + [1.0] * 19_999)
     age[:2] = 101.0
-    pq.write_table(pa.table({"income": income, "age": age, "bmi": bmi}), path / "data.parquet")
+    pq.write_table(
+        pa.table({"income": income, "age": age, "bmi": bmi, "rich": rich, "note": note}), path / "data.parquet"
+    )
     (path / "plan.toml").write_text(PLAN)
     return path
 
@@ -61,3 +67,19 @@ def test_from_plan_to_regression(folder):
     wrong = discreet("estimate", "regression", "out.parquet", "income ~ height", folder=folder)
     assert wrong.returncode == 2
     assert "height" in wrong.stderr
+
+
+def test_losses_and_missing_rows_on_the_command_line(folder):
+    """A threshold for Huber, a public yes/no outcome as it is stored, and advice in the words of the command."""
+    done = discreet("release", "data.parquet", "plan.toml", "-o", "more.parquet", "--no-ledger", folder=folder)
+    assert done.returncode == 0, done.stderr
+    regress = ("estimate", "regression", "more.parquet")
+    fit = discreet(*regress, "income ~ age + bmi", "--loss", "huber", "--threshold", 20, folder=folder)
+    assert fit.returncode == 0, fit.stderr
+    assert "huber (threshold = 20)" in fit.stdout
+    assert discreet(*regress, "income ~ age", "--threshold", 20, folder=folder).returncode == 2
+    fit = discreet(*regress, "rich ~ age + bmi", "--loss", "logistic", folder=folder)
+    assert fit.returncode == 0, fit.stderr
+    wrong = discreet(*regress, "income ~ age + note", folder=folder)
+    assert wrong.returncode == 2
+    assert "--missing drop" in " ".join(wrong.stderr.split())

@@ -97,6 +97,8 @@ def test_a_small_delta_is_said_to_be_expensive():
         ((SQUARE, 1.0, "0.1"), "delta"),
         ((SQUARE, 1.0, 0.1, 0.1), "above zero_probability"),
         ((SQUARE, 1.0, 0.1, 0.2), "above zero_probability"),
+        ((SQUARE, 1.0, 0.1, -0.1), "must be ≥ 0"),
+        ((SQUARE, 1.0, 0.1, 0, "record", "check"), "has a kink"),
         ((SQUARE, 1.0, 0.1, None, "person"), "unit"),
         ((SQUARE, 1.0, 0.1, None, "record", "mode"), "target"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from discreet.domains.box import Box
@@ -22,6 +23,9 @@ from discreet.errors import DomainError
         (0, float("inf"), "finite"),
         (float("nan"), 1, "finite"),
         (-1.7e308, 1.7e308, "too wide"),
+        (0, 1e308, "too wide"),
+        ([[0], [0, 1]], 1, "number"),
+        ([0], [10**400], "number"),
     ],
 )
 def test_bounds_that_make_no_box_are_refused(low, high, says):
@@ -51,7 +55,7 @@ def test_the_bounds_themselves_are_inside():
     assert box.check([[0, -1], [1, 1]]).shape == (2, 2)
 
 
-@pytest.mark.parametrize("values", [[[1.0]], [1.0, 2.0], [["a", "b"]], [[[0.5, 0.5]]]])
+@pytest.mark.parametrize("values", [[[1.0]], [1.0, 2.0], [["a", "b"]], [[[0.5, 0.5]]], [[1.0], [1.0, 0.0]]])
 def test_wrong_shapes_and_text_are_refused(values):
     """Rows × coordinates of numbers, nothing else."""
     with pytest.raises(DomainError):
@@ -75,3 +79,11 @@ def test_round_trip_and_no_codes():
     assert box.column(1) == Box(-3.5, 7)
     with pytest.raises(DomainError, match="not a list"):
         _ = box.size
+
+
+def test_a_cell_that_is_no_number_is_told_the_bounds():
+    """The range that is declared, not its two ends as if they were the only values."""
+    with pytest.raises(DomainError, match="a number from 0 to 10") as caught:
+        Box(0, 10).parse(pa.array(["1", "secret"]))
+    assert "secret" not in str(caught.value)
+    assert caught.value.row == 1

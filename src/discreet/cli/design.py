@@ -83,7 +83,7 @@ def _numeric(block: Block, mechanism: ZeroInflatedLaplace, rows: int, level: flo
 
 def _numeric_text(block: Block, facts: dict[str, Any]) -> list[str]:
     lines = [
-        f"  {len(facts['columns'])} numeric columns with noise: {block.guarantee.summary()}",
+        f"  numeric columns with noise ({len(facts['columns'])}): {block.guarantee.summary()}",
         f"    one column, the others being known: δ = {facts['attribute_delta']:.4g} at the same ε",
     ]
     for name, scale, value in zip(facts["columns"], facts["scale"], facts["margin"], strict=True):
@@ -125,7 +125,7 @@ def _least_pair_information(joint: JointResponse) -> float | None:
 def _together_text(block: Block, facts: dict[str, Any]) -> list[str]:
     alternatives = facts["record_epsilon"]
     lines = [
-        f"  {len(block.columns)} columns randomised together: {block.guarantee.summary()}",
+        f"  columns randomised together ({len(block.columns)}): {block.guarantee.summary()}",
         "    record-level ε at these column levels: "
         + ", ".join(
             f"{name} {value}" if isinstance(value, str) else f"{name} {value:.4g}"

@@ -19,6 +19,9 @@ from discreet.errors import DomainError, ManifestError
 
 Floats = NDArray[np.float64]
 
+#: Squares and their products must not overflow.
+_LARGEST = 1e100
+
 
 @dataclass(frozen=True)
 class Box(Domain):
@@ -53,8 +56,8 @@ class Box(Domain):
                 raise DomainError(f"the bounds of coordinate {j} must be finite, not {a} and {b}")
             if not a < b:
                 raise DomainError(f"coordinate {j} of a box needs low < high, not {a} and {b}")
-            if not math.isfinite(b - a):
-                raise DomainError(f"coordinate {j} of a box is too wide for floating point")
+            if max(abs(a), abs(b)) > _LARGEST:
+                raise DomainError(f"coordinate {j} of a box is too wide for floating point: bounds go up to 1e100")
 
     @property
     def dimension(self) -> int:
@@ -105,7 +108,10 @@ class Box(Domain):
         return clipped, int(np.count_nonzero(clipped != rows))
 
     def _shaped(self, values: ArrayLike) -> Floats:
-        array = np.asarray(values)
+        try:
+            array = np.asarray(values)
+        except ValueError:
+            raise DomainError(f"a box of {self.dimension} coordinates needs rows of one length") from None
         if array.dtype.kind not in "iufb":
             raise DomainError(f"a box holds numbers, not {array.dtype}", expected=self.describe())
         if array.ndim == 1 and self.dimension == 1:
@@ -135,7 +141,12 @@ class Box(Domain):
 
     def parse(self, text: pa.Array) -> pa.Array:
         """Numbers from text cells."""
-        return ArrayLabels(pa.array([self.low[0], self.high[0]])).parse(text)
+        try:
+            return ArrayLabels(pa.array([self.low[0], self.high[0]])).parse(text)
+        except DomainError as error:
+            raise DomainError(
+                "a cell cannot be read as a number", row=error.row, expected=self.describe(), value=error.value
+            ) from None
 
     def encode_with_missing(self, values: Any) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         """The numbers of one column, checked, and a mask of missing ones; a missing one is shown as the low bound."""
@@ -197,10 +208,10 @@ class Box(Domain):
 
 
 def _bounds(given: float | Sequence[float], name: str) -> tuple[float, ...]:
-    values: list[Any] = [given] if np.ndim(given) == 0 else list(np.asarray(given, object).ravel())
     try:
+        values: list[Any] = [given] if np.ndim(given) == 0 else list(np.asarray(given, object).ravel())
         if not values or any(isinstance(value, (bool, str, type(None))) for value in values):
             raise TypeError
         return tuple(float(value) for value in values)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DomainError(f"{name} must be a number, or one number per coordinate") from None

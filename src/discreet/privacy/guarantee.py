@@ -286,4 +286,5 @@ def _people(chance: float, people: int | None) -> str:
     if isinstance(people, bool) or not isinstance(people, int) or people < 0:
         raise PrivacyError(f"people must be a whole number ≥ 0, not {people!r}")
     expected = chance * people
-    return f" (about {expected:,.3g} of {people:,} people)"
+    shown = f"{expected:,.0f}" if expected >= 100 else f"{expected:.3g}"
+    return f" (about {shown} of {people:,} people)"

@@ -88,3 +88,12 @@ def test_a_kernel_of_fourth_order_hardly_moves_a_quantile():
     assert plain[1] / plain[0] == pytest.approx(4, rel=0.15)
     assert sharp[1] / sharp[0] > 10
     assert sharp[0] < 0.06 * plain[0]
+
+
+def test_batches_of_unequal_size_average_to_all_rows():
+    """Ten rows in two batches, or eleven: the mean is that of the rows."""
+    from discreet.estimate.m_estimation.bounded import Average, _averaged
+
+    for n in (1, 10, 11, 79):
+        rows = np.arange(float(n))[:, None]
+        np.testing.assert_allclose(Average(_averaged(rows, rows)).mean, np.mean(rows**2))

@@ -182,7 +182,10 @@ def column_spread(sample: Sample) -> Floats:
 
 
 def _averaged(left: Floats, right: Floats) -> Floats:
-    """``left'right/n`` of every batch: every b-th row, so that an order of the rows does no harm."""
+    """``left'right/n`` of every batch: every b-th row, so that an order of the rows does no harm.
+
+    Each is taken over the average size of a batch, so that their mean is that of all rows also where sizes differ.
+    """
     count = max(2, min(_BATCHES, len(left) // 4))
     parts = [(left[b::count], right[b::count]) for b in range(count)]
-    return np.stack([a.T @ b / max(len(a), 1) for a, b in parts])
+    return np.stack([a.T @ b * (count / len(left)) for a, b in parts])

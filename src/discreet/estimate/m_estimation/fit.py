@@ -13,11 +13,22 @@ from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
 from discreet.estimate.m_estimation import bounded, functionals, general, kinked
-from discreet.estimate.m_estimation.losses import Autodiff, Check, Expectation, IndexLoss, Poisson, Squared, resolve
+from discreet.estimate.m_estimation.identification import obstacle
+from discreet.estimate.m_estimation.losses import (
+    Autodiff,
+    Check,
+    Expectation,
+    Huber,
+    IndexLoss,
+    Poisson,
+    Squared,
+    resolve,
+)
 from discreet.estimate.m_estimation.objective import Noise, Objective, View
 from discreet.estimate.m_estimation.result import MEstimate, sandwich
-from discreet.estimate.m_estimation.sample import METHODS, Sample, read_sample
+from discreet.estimate.m_estimation.sample import METHODS, Sample, labels_of, numbers, read_sample
 from discreet.estimate.m_estimation.solver import Solution, best_of
+from discreet.estimate.m_estimation.units import loss_in, result_in, sample_in, unit_of
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 from discreet.randomness import Randomness
 
@@ -29,6 +40,10 @@ _RADIUS = 30.0
 _IDENTIFIED = 3.0
 #: Beyond this share of the length over which a loss bends, the error of an index is too large for a quadratic risk.
 _LOCAL = 0.5
+#: A Huber threshold below this many residual spreads has too few rows inside it to know the curvature.
+_NARROW = 0.3
+#: From fewer rows no number of rows that would be enough is estimated.
+_FEW = 20
 
 
 def m_estimate(
@@ -110,27 +125,82 @@ def fit_index(
     names: Sequence[str] | None,
     randomness: Randomness | None,
     earlier: MEstimate | None = None,
+    needed: float = 0.0,
 ) -> MEstimate:
-    """A loss on a linear index."""
+    """A loss on a linear index, fitted in units of the spread of the outcome.
+
+    Parameters
+    ----------
+    needed : float
+        The rows that the earlier estimate would have needed.
+    """
     _check_outcome(loss, sample, method)
-    objective = _objective(loss, sample, method, randomness)
-    p = objective.views[0].design.shape[1]
+    p = sample.private.shape[1] + sample.public.shape[1]
     labels = _names(names, sample, p)
+    first = None if start is None else _given_start(start, p)
+    unit = unit_of(loss, sample)
+    own, scaled = loss_in(loss, unit), sample_in(sample, unit)
+    before = None if earlier is None else result_in(earlier, loss, unit)
+    first = None if first is None else first / unit
+    result, own, needed = _fit_scaled(own, scaled, first, method, labels, randomness, before, needed)
+    if isinstance(own, Huber):
+        own = replace(own, threshold=own.k * unit)
+        notes = [_threshold_note(own)] if isinstance(loss, Huber) and loss.threshold is None else []
+        result = replace(result, notes=(*result.notes, *notes))
+    again: Callable[..., MEstimate] = partial(_update, loss=own, sample=sample, method=method, names=labels)
+    return replace(
+        result_in(result, own, 1 / unit),
+        loss=_loss_text(own),
+        _again=partial(again, randomness=randomness, needed=needed),
+    )
+
+
+def _threshold_note(loss: Huber) -> str:
+    return f"the threshold, {loss.k:.4g}, is {Huber.efficient:g} times the spread of the residuals"
+
+
+def _fit_scaled(
+    loss: IndexLoss,
+    sample: Sample,
+    start: Floats | None,
+    method: str,
+    labels: tuple[str, ...],
+    randomness: Randomness | None,
+    earlier: MEstimate | None,
+    needed: float,
+) -> tuple[MEstimate, IndexLoss, float]:
+    """The fit, the loss with everything chosen, and the rows that it would need."""
+    objective = _objective(loss, sample, method, randomness)
     if earlier is not None:
         curvature = np.array(earlier.hessian)
         objective = replace(objective, earlier=(np.array(earlier.coefficients), curvature, float(earlier.n)))
     guess = _first_guess(objective, sample, method)
+    if isinstance(loss, Huber) and loss.threshold is None:
+        loss = replace(loss, threshold=Huber.efficient * guess.bends_over(loss, guess.theta))
+        objective = objective.with_loss(loss)
+    found = _found(objective, sample, start, guess, earlier)
+    problem = obstacle(loss, sample, labels, earlier is not None)
+    result, needed = _result(objective, *found, sample, labels, method, guess, earlier, needed, problem)
+    return result, loss, needed
+
+
+def _found(
+    objective: Objective, sample: Sample, start: Floats | None, guess: _Guess, earlier: MEstimate | None
+) -> tuple[Solution, kinked.KinkedFit | None]:
+    """Where the risk is least."""
+    loss = objective.loss
     if isinstance(loss, Squared):
-        return _result(
-            objective, _closed_form(objective, guess.theta), sample, labels, method, guess, earlier, randomness
-        )
+        return _closed_form(objective, guess.theta), None
     starts, scale, radius = _starts(objective, start, guess, bounded.column_spread(sample), earlier)
     if not loss.kinked:
         solution = best_of(objective, starts, scale, radius)
-        return _result(objective, solution, sample, labels, method, guess, earlier, randomness)
+        if isinstance(loss, Poisson) and not solution.converged:
+            # The risk falls without bound: where the search ended means nothing.
+            solution = replace(solution, theta=starts[0])
+        return solution, None
     length = guess.bends_over(loss, starts[0])
     found = kinked.search(objective, sample, starts, scale, radius, length, guess.moment)
-    return _result(objective, found.solution, sample, labels, method, guess, earlier, randomness, found)
+    return found.solution, found
 
 
 def _check_outcome(loss: IndexLoss, sample: Sample, method: str) -> None:
@@ -143,8 +213,10 @@ def _check_outcome(loss: IndexLoss, sample: Sample, method: str) -> None:
             raise EstimationError(f"the {loss.name} loss needs outcomes 0 and 1")
     if sample.weights is not None and loss.outcomes == "count":
         raise EstimationError("counts are not outcomes of a yes/no design")
-    if loss.outcomes == "count" and (sample.outcome_noise is not None or (y < 0).any()):
+    if loss.outcomes == "count" and sample.outcome_noise is not None:
         raise EstimationError("the poisson loss needs counts that were not randomised")
+    if loss.outcomes == "count" and (y < 0).any():
+        raise EstimationError("the poisson loss needs counts, none of them negative")
     if loss.kinked and method in ("sdrcl", "sl"):
         raise EstimationError(f'the {loss.name} loss has no second derivative, which the method "{method}" needs')
     if loss.name == "huber" and method in ("sdrcl", "sl"):
@@ -268,15 +340,17 @@ def _first_guess(objective: Objective, sample: Sample, method: str) -> _Guess:
 def _closed_form(objective: Objective, guess: Floats) -> Solution:
     """The squared loss: one linear system, whatever the method."""
     moments = objective.moments(guess * 0.0, scores=False)
-    values = np.linalg.eigvalsh(moments.hessian / np.max(np.abs(moments.hessian)))
-    if values[0] <= 1e-13:
+    # Columns may be years and cents: each is measured by its own size.
+    scale = 1 / np.sqrt(np.maximum(np.abs(np.diag(moments.hessian)), 1e-300))
+    scaled = moments.hessian * np.outer(scale, scale)
+    if np.linalg.eigvalsh(scaled)[0] <= 1e-13:
         return Solution(guess, math.nan, False, False, 1)
-    theta = np.asarray(np.linalg.solve(moments.hessian, -moments.gradient), float)
+    theta = np.asarray(scale * np.linalg.solve(scaled, -moments.gradient * scale), float)
     return Solution(theta, math.nan, True, False, 1)
 
 
 def _starts(
-    objective: Objective, start: Any, guess: _Guess, scale: Floats, earlier: MEstimate | None
+    objective: Objective, start: Floats | None, guess: _Guess, scale: Floats, earlier: MEstimate | None
 ) -> tuple[list[Floats], Floats, float]:
     """Where to search from, in which units, and how far."""
     p = guess.theta.size
@@ -284,14 +358,21 @@ def _starts(
     if earlier is not None:
         starts = [np.array(earlier.coefficients)]
     if start is not None:
-        given = np.asarray(start, float).reshape(-1)
-        if given.shape != (p,) or not np.isfinite(given).all():
-            raise EstimationError(f"start must be {p} finite numbers, not {given.shape}")
-        starts.insert(0, given)
+        starts.insert(0, start)
     if isinstance(objective.loss, Poisson):
         starts = [_shrunk(one, objective.noise) for one in starts]
     radius = _RADIUS * (1 + max(float(np.linalg.norm(one * scale)) for one in starts))
     return starts, scale, radius
+
+
+def _given_start(start: Any, p: int) -> Floats:
+    try:
+        given = np.atleast_1d(numbers(start, "start", single=True))
+    except EstimationError:
+        given = np.empty(0)
+    if given.shape != (p,):
+        raise EstimationError(f"start must be {p} finite numbers, one per coefficient")
+    return given
 
 
 def _shrunk(theta: Floats, noise: Noise) -> Floats:
@@ -303,14 +384,15 @@ def _shrunk(theta: Floats, noise: Noise) -> Floats:
 def _result(
     objective: Objective,
     solution: Solution,
+    bent: kinked.KinkedFit | None,
     sample: Sample,
     names: tuple[str, ...],
     method: str,
     guess: _Guess,
     earlier: MEstimate | None,
-    randomness: Randomness | None,
-    bent: kinked.KinkedFit | None = None,
-) -> MEstimate:
+    needed: float,
+    problem: str | None,
+) -> tuple[MEstimate, float]:
     moments = (objective if bent is None else bent.scores).moments(solution.theta)
     n, scores, hessian = sample.n, moments.scores, moments.hessian if bent is None else bent.curvature.matrix
     if earlier is not None:
@@ -320,10 +402,14 @@ def _result(
             hessian = (n * hessian + earlier.n * np.array(earlier.hessian)) / total
         n = total
     covariance = sandwich(hessian, scores, n)
+    if problem is not None:
+        covariance = np.full_like(covariance, math.nan)
     converged = solution.converged and bool(np.isfinite(covariance).all())
-    status, notes = _status(objective, solution, converged, guess, covariance, n, method, bent)
-    again: Callable[..., MEstimate] = partial(_update, loss=objective.loss, sample=sample, method=method, names=names)
-    return MEstimate(
+    own, notes = _needed(objective, solution, converged, guess, covariance, n, method, bent)
+    # Rows of one kind: what each part says about how many are needed counts by its size.
+    needed = (sample.n * own + (n - sample.n) * needed) / n
+    status = problem or _status(objective, solution, converged, guess, needed / n, n, method)
+    result = MEstimate(
         np.array(solution.theta),
         covariance,
         names,
@@ -335,11 +421,11 @@ def _result(
         notes,
         np.array(hessian),
         np.array(scores),
-        partial(again, randomness=randomness),
     )
+    return result, needed
 
 
-def _status(
+def _needed(
     objective: Objective,
     solution: Solution,
     converged: bool,
@@ -348,17 +434,21 @@ def _status(
     n: int,
     method: str,
     bent: kinked.KinkedFit | None,
-) -> tuple[str, tuple[str, ...]]:
+) -> tuple[float, tuple[str, ...]]:
+    """How many rows this sample says are needed to trust the standard errors, and what else there is to know."""
+    rows = objective.n
     if method == "naive":
         notes: list[str] = ["the noise was ignored: these coefficients are biased"]
-        problem, more = None, 1.0
+        problem, needed = None, 0.0
     else:
         problem, notes = objective.loss.check(objective.noise.q(solution.theta)), []
-        more = guess.more if not guess.sure else 1.0
+        needed = guess.more * rows
     if problem:
         notes.append(problem)
+    if isinstance(objective.loss, Poisson) and not solution.converged:
+        notes.append("the coefficients are those of the start: the corrected risk has no minimum near it")
     if bent is not None and bent.curvature.clear < kinked.CLEAR:
-        more = max(more, (kinked.CLEAR / max(bent.curvature.typical, 0.1)) ** 2)
+        needed = max(needed, rows * (kinked.CLEAR / max(bent.curvature.typical, 0.1)) ** 2)
         if bent.curvature.simple:
             notes.append(
                 "the curvature is too noisy to see how errors depend on the covariates: the standard errors suppose "
@@ -370,21 +460,33 @@ def _status(
         length = guess.bends_over(objective.loss, solution.theta)
         if bent is not None and isinstance(objective.loss, Check):
             length = bent.curvature.bends_over(objective.loss.tau)
-        more = max(more, (error / (_LOCAL * length)) ** 2)
-    needed = f"about {_round_up(max(more * n, n + 1)):,} rows"
+        needed = max(needed, n * (error / (_LOCAL * length)) ** 2)
+    return needed, tuple(notes)
+
+
+def _status(
+    objective: Objective, solution: Solution, converged: bool, guess: _Guess, more: float, n: int, method: str
+) -> str:
+    """What happened; a number of rows only where it was estimated."""
+    rows = f"about {_round_up(max(more * n, n + 1)):,} rows" if more > 1 and n >= _FEW else "more rows"
     if converged:
         if more > 1 and method != "naive":
-            return f"converged, but too noisy to trust the standard errors: {needed} would do", tuple(notes)
-        return "converged", tuple(notes)
+            return f"converged, but too noisy to trust the standard errors: {rows} would do"
+        loss = objective.loss
+        if isinstance(loss, Huber) and loss.k < _NARROW * guess.bends_over(loss, solution.theta):
+            return (
+                "converged, but the threshold is so far below the spread of the residuals that the standard errors "
+                f"mean little: take at least {_NARROW:g} spreads, or the check loss"
+            )
+        return "converged"
     if solution.boundary:
         return (
-            f"the solution is on the boundary of the compact set: too noisy to identify the coefficients; {needed} "
-            "would be needed",
-            tuple(notes),
+            "the solution is on the boundary of the compact set: too noisy to identify the coefficients; "
+            f"{rows} would be needed"
         )
     if more > 1 or not guess.sure:
-        return f"not identified: the noise hides how the covariates vary; {needed} would be needed", tuple(notes)
-    return "no minimum was found: the problem is singular or too noisy; try another start or more rows", tuple(notes)
+        return f"not identified: the noise hides how the covariates vary; {rows} would be needed"
+    return "no minimum was found: the problem is singular or too noisy; try another start or more rows"
 
 
 def _round_up(rows: float) -> int:
@@ -406,6 +508,7 @@ def _update(
     method: str,
     names: tuple[str, ...],
     randomness: Randomness | None,
+    needed: float,
 ) -> MEstimate:
     if sample.joint:
         raise EstimationError("an estimate whose outcome is among the reports cannot be updated")
@@ -413,21 +516,23 @@ def _update(
         raise EstimationError("an estimate with a randomised yes/no outcome cannot be updated; fit all rows")
     if not before.converged:
         raise EstimationError("an estimate that did not converge cannot be updated; fit all rows")
+    if np.ndim(outcome) == 0 and outcome is not None:
+        raise EstimationError("the outcome of an update must be one number per report, as before")
     fresh = read_sample(reports, sample.mechanism, public, outcome, sample.outcome_noise)
     if fresh.public.shape[1] != sample.public.shape[1]:
         raise EstimationError(f"public must have {sample.public.shape[1]} columns, as before")
-    return fit_index(loss, fresh, None, method, names, randomness, earlier=before)
+    return fit_index(loss, fresh, None, method, names, randomness, earlier=before, needed=needed)
 
 
 def _names(given: Sequence[str] | None, sample: Sample, p: int) -> tuple[str, ...]:
     if given is not None:
-        if len(given) != p:
-            raise EstimationError(f"names must be {p}, one per coefficient, not {len(given)}")
-        return tuple(map(str, given))
+        return labels_of(given, p, "coefficient")
     d = sample.private.shape[1]
     return tuple(f"x{j + 1}" for j in range(d)) + tuple(f"public{j + 1}" for j in range(p - d))
 
 
 def _loss_text(loss: IndexLoss) -> str:
     tau = getattr(loss, "tau", None)
+    if isinstance(loss, Huber) and loss.threshold is not None:
+        return f"{loss.name} (threshold = {loss.threshold:.4g})"
     return f"{loss.name} (tau = {tau:g})" if tau is not None else loss.name

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
 from discreet.estimate.m_estimation.fit import m_estimate
-from discreet.estimate.m_estimation.losses import Check
+from discreet.estimate.m_estimation.losses import Check, Huber
 from discreet.estimate.m_estimation.result import MEstimate
 from discreet.estimate.regression.formula import Matrices, Sides, read_formula
 from discreet.mechanisms import FiniteMechanism, ZeroInflatedLaplace
@@ -30,6 +30,7 @@ def regression(
     tau: float | None = None,
     method: str = "exact",
     missing: str = "error",
+    threshold: float | None = None,
 ) -> MEstimate:
     """Fit a loss to the columns of a release, corrected for how each was randomised.
 
@@ -48,6 +49,8 @@ def regression(
         See :func:`m_estimate`.
     missing : {"error", "drop"}
         What to do with rows in which a needed value is missing. Dropped rows are counted and reported.
+    threshold : float, optional
+        Of the Huber loss, in the units of the outcome; 1.345 residual spreads by default.
     """
     if missing not in ("error", "drop"):
         raise EstimationError(f'missing must be "error" or "drop", not {missing!r}')
@@ -55,6 +58,10 @@ def regression(
         if loss not in ("check", "median"):
             raise EstimationError("tau belongs to the check loss")
         loss = Check(tau)
+    if threshold is not None:
+        if loss != "huber":
+            raise EstimationError("threshold belongs to the huber loss")
+        loss = Huber(threshold)
     sides = read_formula(formula)
     for name in (sides.outcome, *sides.variables):
         if name not in release.columns:
@@ -128,7 +135,8 @@ class _Work:
         for name in names:
             if table.column(name).null_count and self.missing == "error":
                 raise EstimationError(
-                    f'column "{name}" has missing values; use missing = "drop" to leave such rows out'
+                    f'column "{name}" has missing values; leave such rows out with missing="drop" '
+                    "(on the command line --missing drop)"
                 )
         kept = table.drop_null()
         return kept, rows - kept.num_rows
@@ -136,7 +144,9 @@ class _Work:
     def _public_outcome(self, table: pa.Table) -> Floats:
         column = table.column(self.sides.outcome)
         try:
-            return np.asarray(column.cast("float64").to_numpy(), float)
+            # Arrow casts true and false to whole numbers only.
+            whole = column.cast("int8") if column.type == "bool" else column
+            return np.asarray(whole.cast("float64").to_numpy(), float)
         except Exception:
             raise EstimationError(f'the outcome "{self.sides.outcome}" must be a number') from None
 

@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 from discreet.errors import EstimationError
 from discreet.estimate.m_estimation.losses import Expectation
 from discreet.estimate.m_estimation.result import MEstimate
-from discreet.estimate.m_estimation.sample import Sample
+from discreet.estimate.m_estimation.sample import Sample, labels_of
 from discreet.randomness import Randomness
 
 Floats = NDArray[np.float64]
 
 #: Cells of the grid on which the average over one-dimensional Laplace noise is carried along.
 _CELLS = 1 << 15
+#: A grid above the scale of the noise over this is coarse.
+_COARSE = 20
 #: Draws per row in more than one dimension are doubled from the first number, at most to the last, until what they
 #: add to the variance is below this share of it.
 _FIRST_DRAWS, _MOST_DRAWS, MONTE_CARLO_SHARE = 8, 1024, 0.05
@@ -31,7 +33,13 @@ def expectation(
     if sample.outcome is not None or sample.public.size:
         raise EstimationError("an expectation is of a function of the reports alone: no outcome, no public columns")
     notes = ["the noise was ignored: this is biased"] if method == "naive" else []
-    if method == "exact" and sample.mechanism.zero_probability > 0 and sample.mechanism.dimension > 1:
+    coarse = _is_coarse(sample)
+    if coarse and method != "naive" and (loss.laplacian is None or method == "box"):
+        _check_grid(sample, method)
+        step = sample.mechanism.grid[0]
+        notes.append(f"corrected on the grid of the reports: the true numbers must be multiples of {step:g}")
+        answers = on_the_grid(_rows_of(loss.function, "the function"), sample)
+    elif method == "exact" and sample.mechanism.zero_probability > 0 and sample.mechanism.dimension > 1:
         answers, draws, share = _by_draws(loss, sample, randomness)
         notes.append(monte_carlo_note(draws, share))
     else:
@@ -41,13 +49,68 @@ def expectation(
     centred = answers - mean
     scores = centred.T @ centred / n
     k = mean.size
-    if names is not None and len(names) != k:
-        raise EstimationError(f"names must be {k}, one per function, not {len(names)}")
-    labels = tuple(map(str, names)) if names is not None else tuple(f"f{j + 1}" for j in range(k))
+    labels = labels_of([f"f{j + 1}" for j in range(k)] if names is None else names, k, "function")
     covariance = scores / (n - 1) if n > 1 else np.full((k, k), math.nan)
-    return MEstimate(
-        mean, covariance, labels, n, "expectation", method, True, "converged", tuple(notes), np.eye(k), scores
+    status = "converged" if n > 1 else "one row has no standard error"
+    return MEstimate(mean, covariance, labels, n, "expectation", method, n > 1, status, tuple(notes), np.eye(k), scores)
+
+
+def _is_coarse(sample: Sample) -> bool:
+    """Whether rounding shows: the grid is above a twentieth of the scale of the noise."""
+    mechanism = sample.mechanism
+    return any(_COARSE * step > one / math.sqrt(2) for step, one in zip(mechanism.grid, mechanism.scale, strict=True))
+
+
+def _check_grid(sample: Sample, method: str) -> None:
+    """On a coarse grid a function that may jump is corrected exactly in one dimension, and not at all in more."""
+    if sample.mechanism.dimension == 1 and method == "exact":
+        return
+    what = 'use the method "exact"' if sample.mechanism.dimension == 1 else "release on a finer grid"
+    what += "" if method == "box" else ", or give the Laplacian of a smooth function"
+    raise EstimationError(
+        f"the grid is too coarse for the noise (above a {_COARSE}th of its scale) to correct a function that may jump "
+        f'or bend by the method "{method}": {what}'
     )
+
+
+def on_the_grid(f: Callable[[Floats], Floats], sample: Sample) -> Floats:
+    """The exact correction of any function of one number that lies on the grid, for reports on it.
+
+    Laplace noise rounded to a grid g is ``(1 − c)·1 + c·G``, ``c = cosh(g/2b)``, with G the two-sided geometric law
+    of ratio ``q = e^{−g/b}``, whose inverse is ``1 + mD``: D minus the second difference, ``m = q/(1 − q)²``. So the
+    law of a report is ``(1 + AmD)/(1 + mD)``, ``A = 1 − (1 − δ₀)c``, and its inverse
+
+        f + (1 − A) m (1 + AmD)⁻¹ D f,
+
+    where ``(1 + AmD)⁻¹`` is again a two-sided geometric law, of ratio r with ``r/(1 − r)² = Am`` and |r| < 1 (signs
+    alternate where A < 0). It exists for every zero probability, also 0.
+    """
+    mechanism = sample.mechanism
+    step, rate = mechanism.grid[0], mechanism.grid[0] * math.sqrt(2) / mechanism.scale[0]
+    q = math.exp(-rate)
+    m = q / (1 - q) ** 2
+    rest = (1 - mechanism.zero_probability) * math.cosh(rate / 2)
+    size = (1 - rest) * m
+    # r/(1 − r)² = size, the root inside the unit circle.
+    ratio = 2 * size / (1 + 2 * size + math.sqrt(1 + 4 * size))
+    reach = 0 if ratio == 0 else math.ceil(-40 / math.log(abs(ratio)))
+    law = (1 - ratio) / (1 + ratio) * ratio ** np.abs(np.arange(-reach, reach + 1)).astype(float)
+    weights = rest * m * np.convolve(law, [-1.0, 2.0, -1.0])
+    reach += 1
+    weights[reach] += 1.0
+    place = np.rint(sample.private[:, 0] / step).astype(np.int64)
+    if not np.array_equal(place * step, sample.private[:, 0]):
+        raise EstimationError(f"reports must be multiples of the grid, {step:g}")
+    low, high = int(place.min()), int(place.max())
+    if high - low > _CELLS + weights.size * sample.n:  # few rows far apart: each on its own
+        parts = (
+            w * f((place + k).astype(float).reshape(-1, 1) * step)
+            for k, w in zip(range(-reach, reach + 1), weights, strict=True)
+        )
+        return np.asarray(sum(parts))
+    values = f(np.arange(low - reach, high + reach + 1).astype(float).reshape(-1, 1) * step)
+    answer = np.stack([np.convolve(column, weights, "valid") for column in values.T], axis=1)
+    return np.asarray(answer[place - low])
 
 
 def monte_carlo_note(draws: int, share: float) -> str:
@@ -123,9 +186,13 @@ def _by_draws(loss: Expectation, sample: Sample, randomness: Randomness | None) 
 
 def _rows_of(function: Callable[[Floats], Any], what: str) -> Callable[[Floats], Floats]:
     def checked(x: Floats) -> Floats:
-        value = np.asarray(function(x), float)
+        with np.errstate(all="ignore"):  # what is not finite is refused below
+            value = np.asarray(function(x))
+        if value.dtype.kind not in "biuf":
+            raise EstimationError(f"{what} must return real numbers, one or more per row")
+        value = np.asarray(value, float)
         value = value.reshape(-1, 1) if value.ndim == 1 else value
-        if value.ndim != 2 or value.shape[0] != x.shape[0]:
+        if value.ndim != 2 or value.shape[0] != x.shape[0] or value.shape[1] == 0:
             raise EstimationError(f"{what} must return one number per row ({x.shape[0]}), not {value.shape}")
         if not np.isfinite(value).all():
             raise EstimationError(f"{what} must return finite numbers, also outside the box")

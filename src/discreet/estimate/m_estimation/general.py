@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,7 @@ from discreet.errors import EstimationError
 from discreet.estimate.m_estimation.functionals import MONTE_CARLO_SHARE, monte_carlo_note
 from discreet.estimate.m_estimation.losses import Autodiff
 from discreet.estimate.m_estimation.result import MEstimate, sandwich
-from discreet.estimate.m_estimation.sample import Sample
+from discreet.estimate.m_estimation.sample import Sample, labels_of, numbers
 from discreet.randomness import Randomness
 
 Floats = NDArray[np.float64]
@@ -22,6 +23,8 @@ RowFunction = Callable[[Floats], Floats]
 
 #: Draws of S over which "exact" averages at first, and at most; more only shrink the Monte Carlo part of the variance.
 _FIRST_DRAWS, _MOST_DRAWS = 4, 512
+#: Units at the minimum that differ from those at the start by this factor are worth another fit.
+_OTHER_UNITS = 8.0
 #: Numbers that all draws together may hold.
 _MOST_NUMBERS = 1 << 26
 
@@ -39,9 +42,79 @@ def fit(
         raise EstimationError("a loss of your own needs an outcome that was not randomised")
     if start is None:
         raise EstimationError("a loss of your own needs a start, which says how many parameters there are")
-    theta = np.asarray(start, float).reshape(-1)
-    if theta.size == 0 or not np.isfinite(theta).all():
+    try:
+        theta = numbers(start, "start", single=True).reshape(-1).copy()
+    except EstimationError:
+        theta = np.empty(0)
+    if theta.size == 0:
         raise EstimationError("start must be finite numbers, one per parameter")
+    fallback = [f"theta{j + 1}" for j in range(theta.size)]
+    labels = labels_of(fallback if names is None else names, theta.size, "parameter")
+    own = loss if isinstance(loss, Autodiff) else _checked(loss, sample.n)
+    # Numerical steps suit parameters of about one; a start far away says little about the units near the minimum.
+    for _ in range(2):
+        unit, size = _units(own, sample, theta)
+        result = _fit_in_units(_rescaled(own, unit, size), sample, theta / unit, method, labels, randomness)
+        theta = np.array(result.coefficients) * unit
+        again, _ = _units(own, sample, theta)
+        if not result.converged or np.max(np.abs(np.log(again / unit))) < math.log(_OTHER_UNITS):
+            break
+    square = np.outer(unit, unit)
+    return replace(
+        result,
+        coefficients=theta,
+        covariance=result.covariance * square,
+        hessian=result.hessian / square * size,
+        scores=result.scores / square * size**2,
+        loss=str(getattr(loss, "name", getattr(loss, "__name__", "function"))),
+    )
+
+
+def _units(own: Callable[..., Any] | Autodiff, sample: Sample, theta: Floats) -> tuple[Floats, float]:
+    """How far each parameter must move for the loss of the reports to bend as much as it varies; and how it varies.
+
+    The loss is taken as it is, without correction: that is enough for an order of magnitude, and well behaved.
+    """
+    x = np.concatenate([sample.private, sample.public], axis=1)
+    y = () if sample.outcome is None else (sample.outcome,)
+    rows = own.compiled(bool(y))[0] if isinstance(own, Autodiff) else own
+    with np.errstate(all="ignore"):
+        middle = rows(theta, x, *y)
+        size = max(float(np.std(middle)), 0.01 * float(np.mean(np.abs(middle))))
+        if not (math.isfinite(size) and size > 0):
+            return np.ones(theta.size), 1.0
+        unit = np.ones(theta.size)
+        for j in range(theta.size):
+            low, high = -15.0, 15.0
+            while high - low > 0.05:
+                power = (low + high) / 2
+                step = np.zeros(theta.size)
+                step[j] = 10.0**power
+                bend = float(np.mean(rows(theta + step, x, *y) - 2 * middle + rows(theta - step, x, *y)))
+                low, high = (power, high) if abs(bend) < size else (low, power)
+            if -14 < low < 14:
+                unit[j] = 10.0**low
+    return unit, size
+
+
+def _rescaled(own: Callable[..., Any] | Autodiff, unit: Floats, size: float) -> Callable[..., Any] | Autodiff:
+    """The loss of parameters in these units, over this size."""
+    plain = own.function if isinstance(own, Autodiff) else own
+
+    def rescaled(theta: Any, *data: Any) -> Any:
+        return plain(theta * unit, *data) / size
+
+    return Autodiff(rescaled) if isinstance(own, Autodiff) else rescaled
+
+
+def _fit_in_units(
+    loss: Callable[..., Any] | Autodiff,
+    sample: Sample,
+    theta: Floats,
+    method: str,
+    labels: tuple[str, ...],
+    randomness: Randomness | None,
+) -> MEstimate:
     notes = ["the noise was ignored: these parameters are biased"] if method == "naive" else []
     draws: list[Floats] = []
     if method == "exact" and sample.mechanism.zero_probability > 0:
@@ -50,19 +123,17 @@ def fit(
         value, gradient = _row_functions(loss, sample, method, draws, randomness)
     else:
         value, gradient = _row_functions(loss, sample, method, draws, randomness)
+        _check_start(value, gradient, theta)
         theta, converged = _minimise(value, gradient, theta)
-    slopes = gradient(theta)
-    scores = slopes.T @ slopes / sample.n
-    hessian = _hessian(gradient, theta, scores, sample.n)
+    with np.errstate(all="ignore"):
+        slopes = gradient(theta)
+        scores = slopes.T @ slopes / sample.n
+        hessian = _hessian(gradient, theta, scores, sample.n)
     covariance = sandwich(hessian, scores, sample.n)
     converged = converged and bool(np.isfinite(covariance).all())
-    labels = tuple(names) if names is not None else tuple(f"theta{j + 1}" for j in range(theta.size))
-    if len(labels) != theta.size:
-        raise EstimationError(f"names must be {theta.size}, one per parameter, not {len(labels)}")
     status = "converged" if converged else "no minimum was found: try another start, more rows or a smoother loss"
-    text = getattr(loss, "name", getattr(loss, "__name__", "function"))
     return MEstimate(
-        theta, covariance, labels, sample.n, str(text), method, converged, status, tuple(notes), hessian, scores
+        theta, covariance, labels, sample.n, "function", method, converged, status, tuple(notes), hessian, scores
     )
 
 
@@ -84,8 +155,11 @@ def _with_enough_draws(
     while True:
         draws.extend(_second(sample, randomness) for _ in range(wanted - len(draws)))
         value, gradient = _row_functions(loss, sample, "exact", draws, randomness)
+        if len(draws) == _FIRST_DRAWS:
+            _check_start(value, gradient, theta)
         theta, converged = _minimise(value, gradient, theta)
-        share = _monte_carlo_share(loss, sample, theta, draws, gradient(theta))
+        with np.errstate(all="ignore"):
+            share = _monte_carlo_share(loss, sample, theta, draws, gradient(theta))
         if not converged or share <= MONTE_CARLO_SHARE or len(draws) >= most:
             return theta, converged, share
         # The share falls like 1/R; a little more, so that one more fit is enough.
@@ -103,8 +177,7 @@ def _monte_carlo_share(
         if isinstance(loss, Autodiff):
             one = loss.compiled(bool(y))[1](theta, x, *y)
         else:
-            plain = _checked(loss, sample.n)
-            one = _difference(partial(_at, plain, x, y), theta)
+            one = _difference(partial(_at, loss, x, y), theta)
         total += one
         square += np.sum(one * one, axis=0)
     within = (square - np.sum(total * total, axis=0) / len(some)) / (len(some) - 1) / sample.n
@@ -150,7 +223,7 @@ def _row_functions(
     weights[: sample.private.shape[1]] = sample.mechanism.noise_scale**2
     if isinstance(loss, Autodiff):
         return _by_jax(loss, copies, curved, weights, y)
-    plain = _checked(loss, sample.n)
+    plain = loss
 
     def value(theta: Floats) -> Floats:
         total = np.zeros(sample.n)
@@ -186,7 +259,16 @@ def _by_jax(
 
 def _checked(loss: Callable[..., Any], n: int) -> Callable[..., Floats]:
     def rows(theta: Floats, *data: Floats) -> Floats:
-        found = np.asarray(loss(theta, *data), float)
+        try:
+            found = np.asarray(loss(theta, *data))
+        except (TypeError, ValueError) as error:
+            raise EstimationError(
+                f"the loss could not be evaluated at {theta.size} parameters and records of "
+                f"{data[0].shape[1]} columns ({type(error).__name__}); does start have one number per parameter?"
+            ) from None
+        if found.dtype.kind not in "biuf":
+            raise EstimationError("the loss must return real numbers, one per row")
+        found = np.asarray(found, float)
         if found.shape != (n,):
             raise EstimationError(f"the loss must return one number per row ({n},), not {found.shape}")
         return found
@@ -218,18 +300,29 @@ def _difference(value: RowFunction, theta: Floats) -> Floats:
     return np.stack(columns, axis=1)
 
 
+def _check_start(value: RowFunction, gradient: RowFunction, theta: Floats) -> None:
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(value(theta)).all() and np.isfinite(gradient(theta)).all()
+    if not finite:
+        raise EstimationError(
+            "the loss must be finite at the start for every record, also outside the box, where noise puts some"
+        )
+
+
 def _minimise(value: RowFunction, gradient: RowFunction, theta: Floats) -> tuple[Floats, bool]:
     from scipy.optimize import minimize
 
     def risk(at: Floats) -> tuple[float, Floats]:
         return float(value(at).mean()), gradient(at).mean(axis=0)
 
-    found = minimize(risk, theta, jac=True, method="BFGS", options={"gtol": 1e-7, "maxiter": 300})
-    best = np.asarray(found.x, float)
-    if not np.isfinite(best).all():
+    # A loss may overflow far from its minimum: the search then turns back, or ends without one.
+    with np.errstate(all="ignore"):
+        found = minimize(risk, theta, jac=True, method="BFGS", options={"gtol": 1e-7, "maxiter": 300})
+        best = np.asarray(found.x, float)
+        slopes = gradient(best) if np.isfinite(best).all() else np.full((1, theta.size), math.nan)
+    if not np.isfinite(slopes).all():
         return theta, False
     # A kink leaves a gradient of the size of a few rows; it is small beside the statistical error.
-    slopes = gradient(best)
     error = slopes.std(axis=0) / math.sqrt(slopes.shape[0])
     return best, bool(found.success or (np.abs(slopes.mean(axis=0)) < 0.1 * error + 1e-9).all())
 

@@ -11,6 +11,7 @@ A loss on a linear index ``η = θ'x`` knows itself and its curvature, plain and
 from __future__ import annotations
 
 import math
+import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -228,8 +229,9 @@ class Check(_Kinked):
 
     Intervals of slopes at 95 %, six covariates in [−1, 1], n = 10⁴, λ = 1, δ₀ = .2, cover 95.6 % for the median (2,000
     runs), 95.7 % at τ = .25 and .9 (150 runs), and 98 % when the errors grow with a covariate: a little wide, since the
-    density at the kink is averaged over a width that suits the average error. Where the tail is too short for the
-    noise the status says so.
+    density at the kink is averaged over a width that suits the average error. In the tails of smaller samples this
+    costs more: two covariates, n = 6,000, λ = .8, τ = .9 gave standard errors 11 to 19 % too wide, and 98 % coverage.
+    Where the tail is too short for the noise the status says so.
 
     Parameters
     ----------
@@ -242,8 +244,8 @@ class Check(_Kinked):
     location: ClassVar[bool] = True
 
     def __init__(self, tau: float = 0.5, bandwidth: float = 0.0) -> None:
-        if not 0 < float(tau) < 1:
-            raise EstimationError(f"tau must lie strictly between 0 and 1, not {tau}")
+        if isinstance(tau, bool) or not isinstance(tau, numbers.Real) or not 0 < float(tau) < 1:
+            raise EstimationError(f"tau must be a number strictly between 0 and 1, not {tau!r}")
         object.__setattr__(self, "tau", float(tau))
         object.__setattr__(self, "bandwidth", float(bandwidth))
 
@@ -276,21 +278,32 @@ class Huber(IndexLoss):
 
     Parameters
     ----------
-    threshold : float
-        k, in the units of the outcome.
+    threshold : float, optional
+        k, in the units of the outcome. By default 1.345 times the spread (root mean square) of the residuals of
+        corrected least squares, which is 95 % efficient for normal errors; the result says which it was.
     """
 
-    threshold: float = 1.345
+    threshold: float | None = None
     name: ClassVar[str] = "huber"
     location: ClassVar[bool] = True
+    #: The default threshold in residual spreads.
+    efficient: ClassVar[float] = 1.345
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.threshold) and self.threshold > 0):
-            raise EstimationError(f"the threshold must be finite and above 0, not {self.threshold}")
+        k = self.threshold
+        if k is None:
+            return
+        if isinstance(k, bool) or not isinstance(k, numbers.Real) or not (math.isfinite(k) and k > 0):
+            raise EstimationError(f"the threshold must be a finite number above 0, not {k!r}")
+
+    @property
+    def k(self) -> float:
+        """The threshold; one until it has been chosen."""
+        return 1.0 if self.threshold is None else float(self.threshold)
 
     def plain(self, eta: Floats, y: Floats) -> Terms:
         """The loss and its derivatives."""
-        r, k = y - eta, self.threshold
+        r, k = y - eta, self.k
         size = np.abs(r)
         value = np.where(size <= k, r * r / 2, k * size - k * k / 2)
         return value, -np.clip(r, -k, k), (size <= k).astype(float)
@@ -301,7 +314,7 @@ class Huber(IndexLoss):
             raise EstimationError(
                 "the curvature of the Huber loss jumps: it cannot be corrected when no record is published exactly"
             )
-        r, k = y - eta, self.threshold
+        r, k = y - eta, self.k
         _, first, density, _ = laplace_mixture(r + k, (v,))
         _, other, density2, _ = laplace_mixture(r - k, (v,))
         step = (r + k > 0).astype(float) + 0.5 * (r == -k) - (r - k > 0) - 0.5 * (r == k)
@@ -329,6 +342,16 @@ class Expectation:
     laplacian: Callable[[Floats], Any] | None = None
     draws: int | None = None
     name: ClassVar[str] = "expectation"
+
+    def __post_init__(self) -> None:
+        for what, given in (("function", self.function), ("laplacian", self.laplacian)):
+            if not callable(given) and not (what == "laplacian" and given is None):
+                raise EstimationError(f"the {what} of an expectation must be callable, not {type(given).__name__}")
+        draws = self.draws
+        if draws is None:
+            return
+        if isinstance(draws, bool) or not isinstance(draws, numbers.Integral) or draws < 1:
+            raise EstimationError(f"draws must be a whole number of at least 1, not {draws!r}")
 
 
 @dataclass(frozen=True)

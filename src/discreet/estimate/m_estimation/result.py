@@ -136,6 +136,8 @@ class MEstimate:
 
 def sandwich(hessian: Floats, scores: Floats, n: int) -> Floats:
     """``V⁻¹ A V⁻¹/n``; nan when V is not positive definite."""
+    if not (np.isfinite(hessian).all() and np.isfinite(scores).all()):
+        return np.full(hessian.shape, math.nan)
     scale = 1 / np.sqrt(np.maximum(np.abs(np.diag(hessian)), 1e-300))
     values, vectors = np.linalg.eigh(hessian * np.outer(scale, scale))
     if not (np.isfinite(values).all() and values[0] > 1e-12):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +53,9 @@ def read_sample(reports: Any, mechanism: Any, public: Any, outcome: Any, outcome
     columns = np.empty((n, 0)) if public is None else numbers(public, "public")
     if columns.ndim == 1:
         columns = columns.reshape(-1, 1)
-    if columns.ndim != 2 or columns.shape[0] != n:
+    if columns.ndim != 2:
+        raise EstimationError(f"public must be rows × columns, not of shape {columns.shape}")
+    if columns.shape[0] != n:
         raise EstimationError(f"public must have one row per report: {n}, not {columns.shape[0]}")
     joint = isinstance(outcome, (int, np.integer)) and not isinstance(outcome, bool)
     if joint:
@@ -108,12 +111,28 @@ def _outcome_channel(y: Floats, mechanism: Mechanism | None) -> tuple[Floats | N
     raise EstimationError(f"an outcome randomised by {type(mechanism).__name__} is not supported here")
 
 
-def numbers(values: Any, name: str) -> Floats:
-    """Finite floats."""
+def labels_of(given: Sequence[str], count: int, what: str) -> tuple[str, ...]:
+    """Names, one per coefficient, parameter or function."""
+    if isinstance(given, (str, bytes)) or not np.iterable(given):
+        raise EstimationError(f"names must be a list of {count} names, one per {what}")
+    if len(given) != count:
+        raise EstimationError(f"names must be {count}, one per {what}, not {len(given)}")
+    return tuple(map(str, given))
+
+
+def numbers(values: Any, name: str, *, single: bool = False) -> Floats:
+    """Finite floats; a number alone only where that is allowed."""
     try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise EstimationError(f"{name} must be numbers") from None
+        array = np.asarray(values)
+        if array.dtype.kind == "c":
+            raise TypeError
+        array = np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise EstimationError(f"{name} must be real numbers") from None
+    if array.ndim == 0 and not single:
+        raise EstimationError(f"{name} must be an array with one row per report")
+    if array.ndim == 0:
+        array = array.reshape(1)
     if not np.isfinite(array).all():
         row = int(np.argwhere(~np.isfinite(array))[0][0])
         raise EstimationError(f"{name} must be finite; row {row} (counted from 0) is not")

@@ -70,7 +70,7 @@ def minimise(objective: Objective, start: Floats, scale: Floats, radius: float) 
             if reach < 1e-11:
                 break
     small = float(np.linalg.norm(moments.gradient / scale)) < 1e-6 * (1 + abs(moments.value))
-    positive = float(np.linalg.eigvalsh(moments.hessian)[0]) > 0
+    positive = float(np.linalg.eigvalsh(moments.hessian / np.outer(scale, scale))[0]) > 0
     return Solution(theta, moments.value, small and positive, False, step_count)
 
 
