@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from discreet.cli.terminal import command, emit
@@ -14,11 +13,7 @@ from discreet.mechanisms import ZeroInflatedLaplace
 
 if TYPE_CHECKING:
     from discreet.manifest import Block
-    from discreet.mechanisms import JointResponse
     from discreet.publish import Plan
-
-#: Columns up to which every pair is looked at.
-_MOST_PAIRED = 60
 
 
 @command
@@ -96,6 +91,7 @@ def _numeric_text(block: Block, facts: dict[str, Any]) -> list[str]:
 def _together(block: Block, rows: int, level: float) -> dict[str, Any]:
     """Columns that are randomised together: what the alternatives would promise, and the margin of each column."""
     from discreet.design import compare_attributes, margin
+    from discreet.design.attributes.comparison import least_pair_information
     from discreet.mechanisms import JointResponse
 
     joint = block.mechanism
@@ -108,18 +104,9 @@ def _together(block: Block, rows: int, level: float) -> dict[str, Any]:
         "guarantee": block.guarantee.to_dict(),
         "marginal_epsilons": levels,
         "record_epsilon": compare_attributes(joint),
-        "least_pair_information": _least_pair_information(joint),
+        "least_pair_information": least_pair_information(joint),
         "margin": [margin(joint.view(i), rows, level) for i in range(len(levels))],
     }
-
-
-def _least_pair_information(joint: JointResponse) -> float | None:
-    """The smallest |λ_ij|/(λ_i λ_j); None for one column, or for so many that it takes long."""
-    if not 1 < len(joint.sizes) <= _MOST_PAIRED:
-        return None
-    values = joint.pair_eigenvalues()
-    ratio = np.abs(values / np.outer(np.diag(values), np.diag(values)))
-    return float(ratio[~np.eye(len(values), dtype=bool)].min())
 
 
 def _together_text(block: Block, facts: dict[str, Any]) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,13 @@ from numpy.typing import NDArray
 from discreet.domains.columns import as_arrow
 from discreet.errors import DomainError, EstimationError, ReleaseError
 from discreet.estimate import display
+from discreet.estimate.cell_table import CellTable
 from discreet.estimate.channels import Channels
 from discreet.estimate.frequencies import check_choice, collect, declared, estimate_from, left_out_note
 from discreet.estimate.independence import IndependenceTest, independence_test
 from discreet.estimate.joint.channels import JointChannels, together
 from discreet.estimate.joint.independence import joint_independence_test
 from discreet.estimate.joint.table import JointTable, joint_table
-from discreet.estimate.odds import odds_ratio
 from discreet.estimate.paired import PairedChannels
 from discreet.estimate.result import Frequencies
 from discreet.estimate.rows import ArrayColumn, PublicColumn, ReleaseColumn, is_release
@@ -184,7 +183,7 @@ def _public(size: int, labels: Any, name: str | None = None) -> Channels:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CrossTab:
+class CrossTab(CellTable):
     """Joint frequencies of two columns. Made by :func:`discreet.estimate.crosstab`.
 
     Attributes
@@ -208,21 +207,6 @@ class CrossTab:
         return self.first.truths, self.second.truths
 
     @property
-    def n(self) -> int:
-        """Number of reports."""
-        return self.cells.n
-
-    @property
-    def target(self) -> str:
-        """Population or table."""
-        return self.cells.target
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader should know."""
-        return self.cells.notes
-
-    @property
     def row_labels(self) -> list[Any]:
         """True values of the first column."""
         return [self.first.label(code) for code in range(self.first.truths)]
@@ -232,42 +216,16 @@ class CrossTab:
         """True values of the second column."""
         return [self.second.label(code) for code in range(self.second.truths)]
 
-    @cached_property
-    def estimate(self) -> Floats:
-        """Joint frequencies; unbiased, so a cell may be negative."""
-        return self.cells.estimate.reshape(self.shape)
-
-    @cached_property
-    def std_error(self) -> Floats:
-        """Standard errors."""
-        return self.cells.std_error.reshape(self.shape)
-
-    @property
-    def covariance(self) -> Floats:
-        """Covariance of all cells in row order; refused above 4,096 cells."""
-        return self.cells.covariance
-
-    def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
-        """Confidence intervals, shape (rows, columns, 2): "wald" (default), "chebyshev" or "simultaneous"."""
-        return self.cells.interval(level, method).reshape(*self.shape, 2)
-
     def empty(self, level: float = 0.95, method: str | None = None) -> NDArray[np.bool_]:
         """Which intervals are empty."""
         return self.cells.empty(level, method).reshape(self.shape)
-
-    def odds_ratio(self, level: float = 0.95) -> tuple[float, float, float]:
-        """The odds ratio of two yes/no columns with its interval; see :mod:`discreet.estimate.odds`."""
-        return odds_ratio(self.estimate, self.covariance, level)
 
     def chi_square(self) -> IndependenceTest:
         """Test whether the true values of the two columns are independent.
 
         See :func:`discreet.estimate.independence.independence_test` for the statistic.
         """
-        if self.target == "table":
-            raise EstimationError(
-                'independence is a statement about a population; make the cross-table with target="population"'
-            )
+        self._check_population()
         if isinstance(self.cells.channels, JointChannels):
             return joint_independence_test(self.cells.evidence, self.cells.channels)
         return independence_test(self.cells.evidence, self.first, self.second)
@@ -292,16 +250,6 @@ class CrossTab:
         ]
         table = display.aligned(header, lines, text_columns=2)
         return display.page(table, self.heading(), len(cells) - len(lines), "cells", self.notes)
-
-    def heading(self) -> str:
-        """What was estimated, from what."""
-        return display.joint_heading(self.names, self.target, self.n)
-
-    def __str__(self) -> str:
-        return self.summary()
-
-    def __repr__(self) -> str:
-        return f"<{self.heading()}, {self.shape[0]} × {self.shape[1]}>"
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data, ready for JSON: tables as lists of rows."""

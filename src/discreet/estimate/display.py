@@ -43,12 +43,6 @@ def of_whom(target: str) -> str:
     return "of the population" if target == "population" else "in the table of those who reported"
 
 
-def joint_heading(names: Iterable[str | None], target: str, n: int) -> str:
-    """The heading of a table of joint frequencies."""
-    named = " × ".join(f'"{name}"' for name in names if name)
-    return f"Joint frequencies{f' of {named}' if named else ''} {of_whom(target)}: unbiased, n = {n:,}"
-
-
 def page(table: str, heading: str, left_out: int, what: str, notes: Iterable[str]) -> str:
     """A summary: heading, table, how many lines of it are not shown, notes."""
     more = f"\n… and {left_out:,} more {what}" if left_out > 0 else ""

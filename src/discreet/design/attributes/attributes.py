@@ -160,11 +160,9 @@ def _exact(request: Request, pairs: str) -> AttributesDesign:
             found = _from_cells(merged, Cells(merged, merged.groups, pairs == "keep"), generate, "exact", pairs)
         except (PrivacyError, MechanismError):  # levels so high or so unequal that floats cannot tell the cells apart
             return _fallback(request, 0.0, pairs)
-        return (
-            replace(found, requested=request.epsilons)
-            if _meets(request, found.joint)
-            else _fallback(request, 0.0, pairs)
-        )
+        if not _meets(request, found.joint):
+            return _fallback(request, 0.0, pairs)
+        return replace(found, requested=request.epsilons)
     search = ThresholdSearch(request, keep_pairs=pairs == "keep")
     try:
         mechanism = search.run()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.design.attributes.law import centre_of
 from discreet.design.attributes.mixture import Mixed, Programme
 from discreet.design.attributes.pool import Column, Weights, bound_of, nested_subsets, single_column, whole_weights
 from discreet.design.attributes.request import Floats, Request
@@ -79,7 +80,7 @@ def free_mixture(request: Request, weights: Floats, bound: float) -> FreeMixture
         whole = whole_weights(duals / request.excess, mean)
         proved = bound_of(request, whole)
         bound = max(bound, proved)
-        fresh = add(whole, math.ceil(float(whole @ request.truth)))
+        fresh = add(whole, centre_of(request, whole)[0])
         if proved > value * (1 + 0.1 * _TOLERANCE):
             improved = step
         if proved > value:

@@ -4,9 +4,23 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from discreet.design.attributes.request import Request
 from discreet.design.attributes.simple import inductive
 from discreet.mechanisms.joint import JointResponse
+
+#: Attributes up to which all pairs are looked at for a summary.
+_SHOWN_PAIRS = 60
+
+
+def least_pair_information(joint: JointResponse) -> float | None:
+    """The smallest |λ_ij|/(λ_i λ_j); None for one attribute, or for so many that it takes long."""
+    if not 1 < len(joint.sizes) <= _SHOWN_PAIRS:
+        return None
+    values = joint.pair_eigenvalues()
+    ratio = np.abs(values / np.outer(np.diag(values), np.diag(values)))
+    return float(ratio[~np.eye(len(values), dtype=bool)].min())
 
 
 def compare_attributes(joint: JointResponse) -> dict[str, float | str]:

@@ -67,9 +67,7 @@ class ThresholdSums:
         if law.discounted[threshold] < _FAR:
             # Too far from where this tilt is at home: the event has its own.
             law = WeightedSum(self._request.sizes, self._weights.tolist(), threshold)
-        log_m = log_moment(self._request, self._weights, law.tilt)
-        log_chance = math.log(law.discounted[threshold]) + log_m - law.tilt * threshold
-        return log_chance, law.truth_given_event()[0]
+        return log_chance(self._request, law), law.truth_given_event()[0]
 
     def lower_bound(self) -> float:
         """No mechanism with these levels has a smaller record level; 0 when these weights prove nothing."""
@@ -90,6 +88,12 @@ def centre_of(request: Request, weights: NDArray[np.int64]) -> tuple[int, float]
     short = float(weights @ request.lie)
     down = math.floor(short)
     return int(weights.sum()) - down, short - down
+
+
+def log_chance(request: Request, law: WeightedSum) -> float:
+    """Ln P(S ≥ T), from the tilted law."""
+    at_threshold = math.log(law.discounted[law.threshold])
+    return at_threshold + log_moment(request, law.weights, law.tilt) - law.tilt * law.threshold
 
 
 def log_moment(request: Request, weights: NDArray[np.int64], tilt: float) -> float:

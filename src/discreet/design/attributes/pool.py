@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.attributes.law import ThresholdSums, centre_of, log_moment
+from discreet.design.attributes.law import ThresholdSums, centre_of, log_chance, log_moment
 from discreet.design.attributes.request import Floats, Request
 from discreet.mechanisms.joint.weighted_sum import WeightedSum
 
@@ -43,18 +43,17 @@ class Family:
 
     def __init__(self, request: Request, weights: Weights, reference: float) -> None:
         self.request, self.weights = request, weights
-        centre = min(math.ceil(float(weights @ request.truth)), int(weights.sum()))
-        self._law = WeightedSum(request.sizes, weights.tolist(), centre)
+        self._law = WeightedSum(request.sizes, weights.tolist(), centre_of(request, weights)[0])
         tails = self._law.discounted
         with np.errstate(divide="ignore"):
-            log_chance = np.log(tails) + log_moment(request, weights, self._law.tilt)
-        log_chance -= self._law.tilt * np.arange(tails.size)
+            logs = np.log(tails) + log_moment(request, weights, self._law.tilt)
+        logs -= self._law.tilt * np.arange(tails.size)
         # Tails fall with the threshold, so the wanted ones are found by bisection; equal ones are one.
         goals = -reference - np.linspace(_CHEAPEST, _DEAREST, _STEPS)
-        found = np.searchsorted(-log_chance, -goals)
+        found = np.searchsorted(-logs, -goals)
         self.thresholds = np.unique(np.clip(found, 1, self._law.top))
-        self.thresholds = self.thresholds[np.isfinite(log_chance[self.thresholds])]
-        self.log_chance = log_chance[self.thresholds]
+        self.thresholds = self.thresholds[np.isfinite(logs[self.thresholds])]
+        self.log_chance = logs[self.thresholds]
 
     @cached_property
     def truth(self) -> Floats:
@@ -138,9 +137,9 @@ class Family:
 def single_column(request: Request, weights: Weights, threshold: int) -> Column:
     """One threshold without its pairs."""
     law = WeightedSum(request.sizes, weights.tolist(), threshold)
-    log_chance = math.log(law.discounted[threshold]) + log_moment(request, weights, law.tilt) - law.tilt * threshold
     truth = law.truth_given_event()[0]
-    return Column(weights, threshold, log_chance, truth, (request.a * truth - 1) / (request.a - 1), np.zeros((0, 0)))
+    chi = (request.a * truth - 1) / (request.a - 1)
+    return Column(weights, threshold, log_chance(request, law), truth, chi, np.zeros((0, 0)))
 
 
 def nested_subsets(request: Request) -> list[Floats]:

@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-import numpy as np
-
+from discreet.design.attributes.comparison import least_pair_information
 from discreet.design.attributes.request import Floats
 from discreet.design.result import Design
 from discreet.mechanisms.joint import JointResponse
-
-#: Attributes up to which all pairs are looked at for a summary.
-_SHOWN_PAIRS = 60
 
 
 @dataclass(frozen=True)
@@ -68,10 +64,7 @@ class AttributesDesign(Design):
             + (" …" if count > 8 else "")
             + ". That is no promise against anybody who sees more.",
         ]
-        if 1 < count <= _SHOWN_PAIRS:
-            pairs = self.pair_eigenvalues()
-            ratio = pairs / np.outer(np.diag(pairs), np.diag(pairs))
-            least = float(np.abs(ratio[~np.eye(count, dtype=bool)]).min())
+        if (least := least_pair_information(self.joint)) is not None:
             lines.append(f"Information about pairs, relative to independent randomisation: at least {least:.3g}.")
         return "\n".join(lines)
 

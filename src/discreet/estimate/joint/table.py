@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,11 @@ from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
 from discreet.estimate import display
+from discreet.estimate.cell_table import CellTable
 from discreet.estimate.frequencies import check_choice, collect, declared, estimate_from, left_out_note
 from discreet.estimate.independence import IndependenceTest
-from discreet.estimate.joint.channels import Floats, JointChannels
+from discreet.estimate.joint.channels import JointChannels
 from discreet.estimate.joint.independence import joint_independence_test
-from discreet.estimate.odds import odds_ratio
 from discreet.estimate.result import Frequencies
 from discreet.estimate.rows import ArrayColumn, Column, ReleaseColumn, is_release
 from discreet.mechanisms.joint import JointResponse, JointView
@@ -147,7 +146,7 @@ def combine(codes: Sequence[Any], shape: tuple[int, ...]) -> Any:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointTable:
+class JointTable(CellTable):
     """Joint frequencies of two or three columns. Made by :func:`joint_table` or ``estimate.crosstab``.
 
     Attributes
@@ -166,21 +165,6 @@ class JointTable:
         return self.channels.shape
 
     @property
-    def n(self) -> int:
-        """Number of reports."""
-        return self.cells.n
-
-    @property
-    def target(self) -> str:
-        """Population or table."""
-        return self.cells.target
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader should know."""
-        return self.cells.notes
-
-    @property
     def labels(self) -> list[list[Any]]:
         """True values of each column."""
         return [[column.label(code) for code in range(column.truths)] for column in self.channels.columns]
@@ -195,38 +179,12 @@ class JointTable:
         """True values of the second column."""
         return self.labels[1]
 
-    @cached_property
-    def estimate(self) -> Floats:
-        """Joint frequencies; unbiased, so a cell may be negative."""
-        return self.cells.estimate.reshape(self.shape)
-
-    @cached_property
-    def std_error(self) -> Floats:
-        """Standard errors."""
-        return self.cells.std_error.reshape(self.shape)
-
-    @property
-    def covariance(self) -> Floats:
-        """Covariance of all cells in row order."""
-        return self.cells.covariance
-
-    def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
-        """Confidence intervals, one (low, high) per cell."""
-        return self.cells.interval(level, method).reshape(*self.shape, 2)
-
     def chi_square(self) -> IndependenceTest:
         """Test whether the true values of two columns are independent; valid after joint randomisation."""
         if len(self.shape) != 2:
             raise EstimationError("independence is tested for two attributes")
-        if self.target == "table":
-            raise EstimationError(
-                'independence is a statement about a population; make the cross-table with target="population"'
-            )
+        self._check_population()
         return joint_independence_test(self.cells.evidence, self.channels)
-
-    def odds_ratio(self, level: float = 0.95) -> tuple[float, float, float]:
-        """The odds ratio of two yes/no columns with its interval; see :mod:`discreet.estimate.odds`."""
-        return odds_ratio(self.estimate, self.covariance, level)
 
     def summary(self, level: float = 0.95, method: str | None = None) -> str:
         """A table to read, one line per cell."""
@@ -240,16 +198,6 @@ class JointTable:
             lines.append([display.label_text(label) for label in self.channels.label(code)] + figures)
         table = display.aligned(header, lines, text_columns=len(self.shape))
         return display.page(table, self.heading(), self.channels.truths - len(lines), "cells", self.notes)
-
-    def heading(self) -> str:
-        """What was estimated, from what."""
-        return display.joint_heading(self.names, self.target, self.n)
-
-    def __str__(self) -> str:
-        return self.summary()
-
-    def __repr__(self) -> str:
-        return f"<{self.heading()}, {' × '.join(map(str, self.shape))}>"
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data, ready for JSON."""
