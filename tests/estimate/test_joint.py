@@ -151,7 +151,7 @@ def test_release_with_a_joint_block(tmp_path):
         ("epsilons = [2.0, 2.0, 1.5]", "epsilons = [2.0, 2.0]", r"private\[0\]\.epsilons has 2 numbers"),
         ("epsilons = [2.0, 2.0, 1.5]", "", "needs either epsilons, or total and ratios"),
         ("epsilons = [2.0, 2.0, 1.5]", "total = 3.0", r"private\[0\]\.ratios is missing"),
-        ("epsilons = [2.0, 2.0, 1.5]", "epsilons = [2.0, 0.0, 1.5]", r"epsilons\[1\] must be finite and above 0"),
+        ("epsilons = [2.0, 2.0, 1.5]", "epsilons = [2.0, 0.0, 1.5]", r"epsilons\[1\] must be a number above 0"),
         ('mechanism = "joint"', 'mechanism = "joint"\ndelta = 0.1', r"delta does not belong"),
         ('["smokes", "region", "drinks"]', '["smokes", "region"]', "has 3 domains, but there are 2 columns"),
     ],

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from discreet import arguments
 from discreet.design.bipartite import bipartite
 from discreet.design.expected_error import MAX_VALUES as MAX_OPTIMUM
 from discreet.design.expected_error import expected_error
@@ -24,6 +25,8 @@ from discreet.mechanisms.staircase import calibrated_staircase, square_codes, st
 
 #: Largest domain: every channel is written out.
 MAX_VALUES = 512
+#: More people than live, and few enough for a float to count.
+MAX_PEOPLE = 10**12
 #: A linear functional is identified when its equation is solved to this accuracy, relative to its size.
 _IDENTIFIED = 1e-7
 
@@ -196,17 +199,16 @@ def compare(domain: Any, epsilon: float, n: int, prior: ArrayLike | None = None)
     8
     """
     epsilon = checked_epsilon(epsilon)
-    if isinstance(n, bool) or not n >= 1:
-        raise EstimationError(f"n must be at least 1, not {n}")
+    people = arguments.whole(n, "n", EstimationError, least=1, most=MAX_PEOPLE)
     losses = with_losses(domain)
     matrix = loss_matrix(losses, MAX_VALUES)
     weights = checked_prior(prior, losses.size)
     positions = _positions(domain)
     contenders = tuple(
-        _measured(name, mechanism, matrix, weights, positions, int(n))
+        _measured(name, mechanism, matrix, weights, positions, people)
         for name, mechanism in _mechanisms(domain, losses, epsilon, weights)
     )
-    return MetricComparison(losses.size, epsilon, int(n), contenders)
+    return MetricComparison(losses.size, epsilon, people, contenders)
 
 
 def _mechanisms(domain: Any, losses: HasLosses, epsilon: float, prior: Floats) -> Iterator[tuple[str, Any]]:

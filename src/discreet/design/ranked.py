@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet import arguments
 from discreet.domains.losses import HasLosses
 from discreet.errors import PrivacyError
 from discreet.privacy.bounds import exp_bounds
@@ -33,10 +34,7 @@ def checked_prior(prior: ArrayLike | None, size: int) -> Floats:
     """How frequent each truth is thought to be; equally frequent when nothing is said."""
     if prior is None:
         return np.full(size, 1 / size)
-    try:
-        given = np.array(prior, dtype=float)
-    except (TypeError, ValueError):
-        raise PrivacyError("a prior must be numbers, one per value") from None
+    given = arguments.floats(prior, "prior", PrivacyError)
     if given.shape != (size,):
         raise PrivacyError(f"a prior needs {size} numbers, one per value, not the shape {given.shape}")
     if not np.all(given >= 0) or not np.isfinite(given.sum()) or abs(given.sum() - 1) > 1e-9:

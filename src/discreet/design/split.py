@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet import arguments
 from discreet.design.bipartite import bipartite
 from discreet.design.ranked import Floats, Ranking, checked_prior, rank
 from discreet.design.result import Design
@@ -78,11 +79,11 @@ def split_budget(domains: Sequence[Any], epsilon: float, weights: Sequence[float
     (True, True)
     """
     epsilon = checked_epsilon(epsilon)
-    losses = [with_losses(domain) for domain in domains]
+    losses = [with_losses(domain) for domain in arguments.listed(domains, "domains", MechanismError)]
     count = len(losses)
     if count < 2:
         raise MechanismError(f"a budget is split over at least two coordinates, not {count}")
-    worth = np.ones(count) if weights is None else np.array([float(w) for w in weights])
+    worth = np.ones(count) if weights is None else arguments.floats(weights, "weights", MechanismError)
     if worth.shape != (count,) or not np.all(np.isfinite(worth) & (worth > 0)):
         raise MechanismError(f"weights must be {count} numbers above 0, one per coordinate")
     # The sums of sorted losses do not depend on ε: each domain is sorted once.

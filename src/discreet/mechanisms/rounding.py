@@ -11,6 +11,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, TypeVar
 
+from discreet import arguments
 from discreet.errors import PrivacyError
 from discreet.privacy.bounds import exp_bounds, log_bounds
 from discreet.privacy.exact import exact_rows
@@ -25,26 +26,12 @@ T = TypeVar("T")
 
 def checked_epsilon(epsilon: float, name: str = "epsilon") -> float:
     """A requested ε: a finite number above zero."""
-    try:
-        value = float(epsilon)
-    except (TypeError, ValueError):
-        raise PrivacyError(f"{name} must be a number, not {epsilon!r}") from None
-    except OverflowError:
-        raise PrivacyError(f"{name} must be a number that a float can hold") from None
-    if not (math.isfinite(value) and value > 0):
-        raise PrivacyError(f"{name} must be finite and above 0, not {value}")
-    return value
+    return arguments.number(epsilon, name, PrivacyError, above=0)
 
 
 def checked_delta(delta: float) -> float:
     """A requested δ: a number between zero and one."""
-    try:
-        value = float(delta)
-    except (TypeError, ValueError):
-        raise PrivacyError(f"delta must be a number, not {delta!r}") from None
-    if not 0 <= value <= 1:
-        raise PrivacyError(f"delta must lie between 0 and 1, not {value}")
-    return value
+    return arguments.number(delta, "delta", PrivacyError, least=0, most=1)
 
 
 def close_enough(ratio: Fraction, epsilon: float) -> bool:

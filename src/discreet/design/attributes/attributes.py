@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet import arguments
 from discreet.design.attributes.cells import Cells
 from discreet.design.attributes.columns import generate
 from discreet.design.attributes.finish import grouped_law, levelled
@@ -88,10 +89,8 @@ def attributes(
     1.909
     """
     request = Request.of(sizes, epsilons)
-    if method not in METHODS:
-        raise PrivacyError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
-    if pairs not in PAIRS:
-        raise PrivacyError(f"pairs must be one of {', '.join(PAIRS)}, not {pairs!r}")
+    method = arguments.choice(method, "method", METHODS, PrivacyError)
+    pairs = arguments.choice(pairs, "pairs", PAIRS, PrivacyError)
     if method == "inductive":
         return _inductive(request, pairs, allow_raised=allow_raised)
     if method == "kronecker" or request.count == 1:

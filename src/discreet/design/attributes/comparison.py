@@ -6,8 +6,10 @@ import math
 
 import numpy as np
 
+from discreet import arguments
 from discreet.design.attributes.request import Request
 from discreet.design.attributes.simple import inductive
+from discreet.errors import PrivacyError
 from discreet.mechanisms.joint import JointResponse
 
 #: Attributes up to which all pairs are looked at for a summary.
@@ -29,6 +31,7 @@ def compare_attributes(joint: JointResponse) -> dict[str, float | str]:
     "independent": every column on its own. "heuristic": Yamamoto and Shibuya's, with a remark when it would not keep
     the levels. "this design": the mechanism itself.
     """
+    joint = arguments.instance(joint, JointResponse, "joint", PrivacyError)
     request = Request(joint.sizes, tuple(float(level) for level in joint.marginal_epsilons))
     heuristic: float | str = math.inf
     try:

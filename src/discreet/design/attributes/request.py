@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.errors import PrivacyError
+from discreet.mechanisms.joint.law import MAX_ATTRIBUTES, MAX_VALUES
 from discreet.mechanisms.rounding import keep_and_other
 
 Floats = NDArray[np.float64]
 
-MAX_ATTRIBUTES = 1_000_000
 #: Levels this close, relative, are treated as one.
 _ALIKE = 1e-8
 #: Levels between these can be told from 0 and from certainty by the integers of a mechanism.
@@ -34,7 +35,8 @@ class Request:
     @classmethod
     def of(cls, sizes: Any, epsilons: Any) -> Request:
         """Check what was given."""
-        counts, levels = listed(sizes, "sizes"), listed(epsilons, "epsilons")
+        counts = arguments.listed(sizes, "sizes", PrivacyError)
+        levels = arguments.listed(epsilons, "epsilons", PrivacyError)
         if len(counts) != len(levels):
             raise PrivacyError(
                 "sizes and epsilons must have the same length: "
@@ -113,35 +115,15 @@ class Request:
         return Request(self.sizes, tuple(levels.tolist()))
 
 
-def listed(values: Any, name: str) -> list[Any]:
-    """A list with one entry per attribute."""
-    try:
-        return list(values)
-    except TypeError:
-        raise PrivacyError(f"{name} must be a list with one entry per attribute") from None
-
-
 def checked_sizes(values: Sequence[Any]) -> tuple[int, ...]:
     """Whole numbers of at least two."""
     if not 1 <= len(values) <= MAX_ATTRIBUTES:
         raise PrivacyError(f"there must be between 1 and {MAX_ATTRIBUTES:,} attributes, not {len(values):,}")
-    for i, size in enumerate(values):
-        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not 2 <= size <= 1 << 20:
-            raise PrivacyError(f"sizes[{i}] must be a whole number from 2 to {1 << 20:,}, not {size!r}")
-    return tuple(int(size) for size in values)
+    return tuple(
+        arguments.whole(size, f"sizes[{i}]", PrivacyError, least=2, most=MAX_VALUES) for i, size in enumerate(values)
+    )
 
 
 def checked_levels(values: Sequence[Any], name: str) -> tuple[float, ...]:
     """Finite numbers above zero."""
-    levels = []
-    for i, value in enumerate(values):
-        if isinstance(value, (str, bytes, bool, np.bool_)):
-            raise PrivacyError(f"{name}[{i}] must be a number, not {value!r}")
-        try:
-            level = float(value)
-        except (TypeError, ValueError, OverflowError):
-            raise PrivacyError(f"{name}[{i}] must be a number that a float can hold") from None
-        if not (math.isfinite(level) and level > 0):
-            raise PrivacyError(f"{name}[{i}] must be finite and above 0, not {value}")
-        levels.append(level)
-    return tuple(levels)
+    return tuple(arguments.number(value, f"{name}[{i}]", PrivacyError, above=0) for i, value in enumerate(values))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from discreet import arguments
 from discreet.design.attributes.attributes import attributes
-from discreet.design.attributes.request import LARGEST_LEVEL, checked_levels, checked_sizes, listed
+from discreet.design.attributes.request import LARGEST_LEVEL, checked_levels, checked_sizes
 from discreet.design.attributes.result import AttributesDesign
 from discreet.errors import PrivacyError
 from discreet.mechanisms.joint import ThresholdLaw
@@ -38,7 +39,8 @@ def attributes_for_total(sizes: Any, ratios: Any, total: float, pairs: str = "ke
     >>> design.guarantee.epsilon <= 5.0, round(design.requested[0], 2)   # independent randomisation: 0.5
     (True, 1.2)
     """
-    counts, shares = listed(sizes, "sizes"), listed(ratios, "ratios")
+    counts = arguments.listed(sizes, "sizes", PrivacyError)
+    shares = arguments.listed(ratios, "ratios", PrivacyError)
     if len(counts) != len(shares):
         raise PrivacyError(
             f"sizes and ratios must have the same length: there are {len(counts)} sizes and {len(shares)} ratios"
@@ -46,8 +48,6 @@ def attributes_for_total(sizes: Any, ratios: Any, total: float, pairs: str = "ke
     checked_sizes(counts)
     weights = checked_levels(shares, "ratios")
     weights = tuple(weight / max(weights) for weight in weights)
-    if isinstance(total, bool):
-        raise PrivacyError("total must be a number, not a truth value")
     total = checked_epsilon(total, "total")
     unit = sum(weights)
 

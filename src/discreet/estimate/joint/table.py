@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.cell_table import CellTable
@@ -106,9 +107,10 @@ def _of_release(release: Any, names: tuple[Any, ...]) -> tuple[JointChannels, Co
 
 
 def _two_or_three(chosen: Sequence[Any]) -> tuple[Any, ...]:
-    if len(chosen) not in (2, 3) or len(set(chosen)) != len(chosen):
-        raise EstimationError(f"a table of two or three different columns can be made, not of {len(chosen)}")
-    return tuple(chosen)
+    named = arguments.listed(chosen, "attributes", EstimationError)
+    if len(named) not in (2, 3) or any(one == other for i, one in enumerate(named) for other in named[:i]):
+        raise EstimationError(f"a table of two or three different columns can be made, not of {len(named)}")
+    return tuple(named)
 
 
 class CombinedColumn:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.errors import ManifestError, MechanismError
 from discreet.randomness import Randomness
 
@@ -26,6 +27,8 @@ Patterns = NDArray[np.bool_]
 
 #: Attributes of a record: far above any table, and a limit on what a manifest is believed.
 MAX_ATTRIBUTES = 1_000_000
+#: Values of one attribute.
+MAX_VALUES = 1 << 20
 #: Attributes whose patterns are written out in an induced law (2^12 numbers).
 MAX_SUBSET = 12
 
@@ -85,10 +88,9 @@ def checked_sizes(sizes: Sequence[Any]) -> tuple[int, ...]:
     given = tuple(sizes)
     if not 1 <= len(given) <= MAX_ATTRIBUTES:
         raise MechanismError(f"a joint response needs between 1 and {MAX_ATTRIBUTES:,} attributes, not {len(given):,}")
-    for i, size in enumerate(given):
-        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not 2 <= size <= 1 << 20:
-            raise MechanismError(f"sizes[{i}] must be a whole number from 2 to {1 << 20:,}, not {size!r}")
-    return tuple(int(size) for size in given)
+    return tuple(
+        arguments.whole(size, f"sizes[{i}]", MechanismError, least=2, most=MAX_VALUES) for i, size in enumerate(given)
+    )
 
 
 def checked_subset(attributes: Sequence[int], total: int) -> tuple[int, ...]:

@@ -1,0 +1,165 @@
+"""Checks of what is given to public functions, in one way.
+
+Each takes the value and the name of the argument and returns the value as a plain Python or numpy object, or raises an
+error of the caller's kind in one sentence that names the argument and its bound. Single settings (an ε, a number of
+people) may be quoted in the sentence; the entries of an array may be somebody's answers and never are.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InputError
+
+Floats = NDArray[np.float64]
+T = TypeVar("T")
+
+#: Longer quotations of a wrong value are cut.
+_SHOWN = 40
+
+
+def shown(value: Any) -> str:
+    """A wrong setting, short enough to be quoted in a sentence."""
+    if not isinstance(value, (str, bytes, bool, int, float, complex, type(None), numbers.Number)):
+        return f"a value of type {type(value).__name__}"
+    if isinstance(value, (int, numbers.Rational)) and abs(value) > 10**_SHOWN:
+        return "a number of more than 40 digits"
+    text = repr(value)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def number(
+    value: Any,
+    name: str,
+    error: type[InputError] = InputError,
+    *,
+    above: float = -math.inf,
+    below: float = math.inf,
+    least: float = -math.inf,
+    most: float = math.inf,
+) -> float:
+    """A finite real number within bounds: strictly between ``above`` and ``below``, from ``least`` to ``most``.
+
+    >>> number(1, "epsilon", above=0)
+    1.0
+    >>> number("1", "epsilon", above=0)
+    Traceback (most recent call last):
+    discreet.errors.InputError: epsilon must be a number above 0, not '1'
+    """
+    plain = _plain(value)
+    if not isinstance(plain, bool) and isinstance(plain, (numbers.Real, Decimal)):
+        try:
+            result = float(plain)
+        except OverflowError:
+            result = math.nan
+        if math.isfinite(result) and above < result < below and least <= result <= most:
+            return result
+    raise error(f"{name} must be a {_bounds('number', above, below, least, most)}, not {shown(plain)}")
+
+
+def whole(
+    value: Any, name: str, error: type[InputError] = InputError, *, least: int = 0, most: int | None = None
+) -> int:
+    """A whole number from ``least`` to ``most``; 3.0 is one, true is not.
+
+    >>> whole(3.0, "rows", least=1)
+    3
+    """
+    plain = _plain(value)
+    if isinstance(plain, float) and plain.is_integer():
+        plain = int(plain)
+    if not isinstance(plain, bool) and isinstance(plain, int) and plain >= least and (most is None or plain <= most):
+        return plain
+    upto = " on" if most is None else f" to {most:,}"
+    raise error(f"{name} must be a whole number from {least:,}{upto}, not {shown(plain)}")
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy as a number of Python."""
+    return value.item() if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0 else value
+
+
+def choice(value: Any, name: str, options: Sequence[str], error: type[InputError] = InputError) -> str:
+    """One of several names.
+
+    >>> choice("A", "criterion", ("A", "D", "T"))
+    'A'
+    """
+    if not isinstance(value, str) or value not in options:
+        listed = ", ".join(f'"{option}"' for option in options)
+        raise error(f"{name} must be one of {listed}, not {shown(value)}")
+    return value
+
+
+def flag(value: Any, name: str, error: type[InputError] = InputError) -> bool:
+    """True or false."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise error(f"{name} must be true or false, not {shown(value)}")
+    return bool(value)
+
+
+def instance(value: Any, kind: type[T], name: str, error: type[InputError] = InputError) -> T:
+    """An object of a kind."""
+    if not isinstance(value, kind):
+        raise error(f"{name} must be a {kind.__name__}, not {shown(value)}")
+    return value
+
+
+def listed(values: Any, name: str, error: type[InputError] = InputError) -> list[Any]:
+    """The items of a list, a tuple or an array; text is not a list of letters."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable) or np.ndim(_unlike(values)) == 0:
+        raise error(f"{name} must be a list, not {shown(values)}")
+    return list(values)
+
+
+def _unlike(values: Any) -> Any:
+    """A number array has dimensions of its own; anything else that can be walked through has one."""
+    return values if isinstance(values, np.ndarray) else ()
+
+
+def floats(
+    values: Any,
+    name: str,
+    error: type[InputError] = InputError,
+    *,
+    dimensions: int | None = None,
+    finite: bool = True,
+) -> Floats:
+    """Real numbers as an array, finite unless said otherwise; the entries are never quoted.
+
+    >>> floats([1, 2], "prior")
+    array([1., 2.])
+    """
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind not in "biufO":
+            raise TypeError
+        array = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise error(f"{name} must hold real numbers only") from None
+    if dimensions is not None and array.ndim != dimensions:
+        raise error(f"{name} must have {_dimensions(dimensions)}, not {array.ndim}")
+    if finite and not np.isfinite(array).all():
+        where = np.argwhere(~np.isfinite(array))[0]
+        at = f"; row {int(where[0])} (counted from 0) is not" if where.size else ""
+        raise error(f"{name} must be finite{at}")
+    return array
+
+
+def _dimensions(count: int) -> str:
+    return {0: "no dimension (one number)", 1: "one dimension"}.get(count, f"{count} dimensions")
+
+
+def _bounds(noun: str, above: float, below: float, least: float, most: float) -> str:
+    low = f"above {above:g}" if above > -math.inf else f"of at least {least:g}" if least > -math.inf else ""
+    high = f"below {below:g}" if below < math.inf else f"of at most {most:g}" if most < math.inf else ""
+    if not low and not high:
+        return f"finite {noun}"
+    return f"{noun} {' and '.join(part for part in (low, high) if part)}"

@@ -1,0 +1,398 @@
+"""Right calls of every public function, and wrong values to put in the place of each argument."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import discreet
+from discreet import (
+    Binary,
+    Box,
+    Categorical,
+    Grid,
+    Guarantee,
+    Metric,
+    Ordinal,
+    Plan,
+    Randomness,
+    Release,
+    design,
+    estimate,
+    mechanisms,
+    privacy,
+)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One public function with arguments that are right."""
+
+    name: str
+    function: Callable[..., Any]
+    arguments: dict[str, Any]
+
+    def run(self, **changed: Any) -> Any:
+        """Call it, with some arguments changed."""
+        return self.function(**{**self.arguments, **changed})
+
+
+class _Odd:
+    """An object that is nothing in particular."""
+
+
+#: Values that are wrong somewhere: of no use, of another kind, not finite, negative, too large, empty, nested.
+WRONG: dict[str, Any] = {
+    "None": None,
+    "nan": math.nan,
+    "infinity": math.inf,
+    "minus infinity": -math.inf,
+    "-1": -1,
+    "0": 0,
+    "0.5": 0.5,
+    "2": 2,
+    "1e308": 1e308,
+    "5e-324": 5e-324,
+    "a huge whole number": 10**400,
+    "a huge fraction": Fraction(10**400),
+    "a complex number": 1 + 2j,
+    "true": True,
+    "text": "x",
+    "empty text": "",
+    "bytes": b"x",
+    "empty list": [],
+    "empty dictionary": {},
+    "a list of nothing": [None],
+    "a list of text": ["a", "b"],
+    "two numbers": [1.0, 2.0],
+    "two numbers, one not": [1.0, math.nan],
+    "ragged lists": [[1.0], [1.0, 2.0]],
+    "a nested list": [[[1.0]]],
+    "numpy text": np.array(["a", "b"]),
+    "no rows": np.empty((0, 2)),
+    "complex numbers": np.array([1j, 2.0]),
+    "dates": np.array(["2020-01-01"], dtype="datetime64[D]"),
+    "objects": np.array([_Odd(), _Odd()], dtype=object),
+    "an object": _Odd(),
+    "a class": _Odd,
+    "a function": len,
+    "a set": {1, 2},
+    "an iterator": iter(()),
+}
+
+
+def _sample() -> dict[str, Any]:
+    generator = np.random.default_rng(5)
+    X = np.column_stack([np.ones(60), generator.normal(size=60)])
+    return {"X": X, "y": generator.integers(0, 2, 60), "three": generator.integers(0, 3, 60)}
+
+
+def _plan() -> Plan:
+    categories, box = {"categorical": ["x", "y", "z"]}, {"box": {"low": [0.0], "high": [1.0]}}
+    numeric = {"mechanism": "zero-inflated-laplace", "epsilon": 2.0, "delta": 0.2, "zero_probability": 0.1}
+    return Plan.from_dict({
+        "public": [{"columns": ["age", "town"]}],
+        "private": [
+            {"columns": ["a"], "domain": {"binary": ["no", "yes"]}, "mechanism": "randomized-response", "epsilon": 2.0},
+            {"columns": ["b"], "domain": categories, "mechanism": "randomized-response", "epsilon": 2.0},
+            {"columns": ["u"], "domain": box, **numeric},
+        ],
+    })  # fmt: skip
+
+
+def small_release() -> Release:
+    """Eighty rows with a yes/no, a three-valued and a numeric private column, beside two public ones."""
+    generator = np.random.default_rng(6)
+    table = pa.table(
+        {
+            "age": generator.normal(40, 10, 80),
+            "town": generator.choice(["n", "s"], 80),
+            "a": generator.choice(["no", "yes"], 80),
+            "b": generator.choice(["x", "y", "z"], 80),
+            "u": generator.uniform(size=80),
+        }
+    )
+    return discreet.release(table, _plan(), randomness=Randomness.seeded(7))
+
+
+def calls() -> Iterator[Call]:
+    """Every public function once, with small arguments that are right."""
+    sample, released = _sample(), small_release()
+    binary = mechanisms.BinaryResponse(0.75, 0.75)
+    three = mechanisms.GeneralizedResponse(3, 1.0)
+    box = Box([0.0, 0.0], [1.0, 1.0])
+    laplace = mechanisms.ZeroInflatedLaplace(box, 1.0, 0.1, epsilon=3.0)
+    joint = design.attributes([2, 3], [1.0, 1.0]).mechanism
+    numbers = laplace.privatize(np.random.default_rng(1).uniform(size=(60, 2)), Randomness.seeded(1))
+    # domains
+    yield Call("Binary", Binary, {"no": "no", "yes": "yes"})
+    yield Call("Categorical", Categorical, {"values": ["a", "b"]})
+    yield Call("Ordinal", Ordinal, {"values": ["a", "b"], "positions": [0.0, 1.0]})
+    yield Call("Grid", Grid, {"low": 0.0, "high": 1.0, "points": 5})
+    yield Call("Metric", Metric, {"values": ["a", "b"], "loss": [[0.0, 1.0], [1.0, 0.0]]})
+    yield Call(
+        "Metric.points",
+        Metric.points,
+        {"values": ["a", "b"], "coordinates": [[0.0, 0.0], [1.0, 1.0]], "distance": "euclidean"},
+    )
+    yield Call("Box", Box, {"low": [0.0], "high": [1.0]})
+    yield Call("Categorical.encode", Categorical(["a", "b"]).encode, {"values": ["a", "b"]})
+    yield Call("Categorical.decode", Categorical(["a", "b"]).decode, {"codes": [0, 1]})
+    yield Call("Grid.encode", Grid(0, 1, 5).encode, {"values": [0.0, 1.0]})
+    yield Call("Box.encode", box.encode, {"values": [[0.5, 0.5]]})
+    # privacy
+    yield Call("Guarantee", Guarantee, {"epsilon": 1.0, "delta": 0.0, "unit": "value", "exposure": 0.0})
+    yield Call("Guarantee.explain", Guarantee(1.0, 0.1, exposure=0.1).explain, {"people": 100})
+    yield Call("Guarantee.for_person", Guarantee(1.0).for_person, {"rows": 3})
+    yield Call("Guarantee.compose", Guarantee(1.0).compose, {"other": Guarantee(1.0)})
+    yield Call("certify", privacy.certify, {"channel": [[3, 1], [1, 3]], "epsilon": 1.2})
+    yield Call("Certificate.delta", privacy.certify([[3, 1], [1, 3]]).delta, {"epsilon": 1.0})
+    yield Call("Certificate.trade_off", privacy.certify([[3, 1], [1, 3]]).trade_off, {"alpha": 0.1})
+    # randomness
+    yield Call("Randomness.seeded", Randomness.seeded, {"seed": 3})
+    # mechanisms
+    yield Call("BinaryResponse", mechanisms.BinaryResponse, {"p00": 0.75, "p11": "3/4", "epsilon": None})
+    yield Call("BinaryResponse.warner", mechanisms.BinaryResponse.warner, {"p": "3/4"})
+    yield Call("BinaryResponse.crosswise", mechanisms.BinaryResponse.crosswise, {"p": "1/4"})
+    yield Call("GeneralizedResponse", mechanisms.GeneralizedResponse, {"size": 3, "epsilon": 1.0})
+    yield Call(
+        "ChannelResponse", mechanisms.ChannelResponse, {"matrix": [["3/4", "1/4"], ["1/4", "3/4"]], "epsilon": None}
+    )
+    yield Call("BipartiteResponse", mechanisms.BipartiteResponse, {"size": 6, "near": 2, "epsilon": 1.0})
+    yield Call(
+        "ExponentialResponse", mechanisms.ExponentialResponse, {"losses": [[0.0, 1.0], [1.0, 0.0]], "epsilon": 1.0}
+    )
+    yield Call(
+        "ZeroInflatedLaplace",
+        mechanisms.ZeroInflatedLaplace,
+        {"box": box, "scale": 1.0, "zero_probability": 0.1, "epsilon": 1.0, "grid": None, "unit": "record"},
+    )
+    yield Call("ZeroInflatedLaplace.delta", laplace.delta, {"epsilon": 1.0})
+    yield Call("mechanisms.from_dict", mechanisms.from_dict, {"data": binary.to_dict()})
+    for mechanism, truths in ((binary, [0, 1]), (three, [0, 2]), (joint, [[0, 1], [1, 2]]), (laplace, [[0.5, 0.5]])):
+        name = f"{type(mechanism).__name__}.privatize"
+        parameter = next(iter(_parameters(mechanism.privatize)))
+        yield Call(name, mechanism.privatize, {parameter: truths, "randomness": Randomness.seeded(1)})
+    # design
+    yield Call(
+        "design.binary",
+        design.binary,
+        {"epsilon": 1.0, "delta": 0.1, "prevalence": 0.3, "symmetric": False, "reports": 2},
+    )
+    yield Call(
+        "design.label",
+        design.label,
+        {
+            "epsilon": 1.0,
+            "delta": 0.1,
+            "covariates": sample["X"],
+            "coefficients": [0.2, 0.3],
+            "link": "logit",
+            "criterion": "A",
+            "classes": 2,
+        },
+    )
+    yield Call(
+        "design.label, pure",
+        design.label,
+        {"epsilon": 1.0, "delta": 0.0, "link": "logit", "criterion": "A", "classes": 2},
+    )
+    yield Call(
+        "design.label, three classes",
+        design.label,
+        {"epsilon": 1.0, "covariates": sample["X"], "coefficients": np.zeros((2, 2)), "criterion": "D", "classes": 3},
+    )
+    yield Call(
+        "design.label_with_pilot",
+        design.label_with_pilot,
+        {
+            "labels": sample["y"],
+            "covariates": sample["X"],
+            "epsilon": 1.0,
+            "delta": 0.1,
+            "share": 0.5,
+            "link": "logit",
+            "criterion": "A",
+            "randomness": Randomness.seeded(2),
+        },
+    )
+    yield Call(
+        "design.bipartite", design.bipartite, {"domain": Grid(0, 1, 6), "epsilon": 1.0, "high": "search", "prior": None}
+    )
+    yield Call("design.expected_error", design.expected_error, {"domain": Grid(0, 1, 6), "epsilon": 1.0, "prior": None})
+    yield Call("design.compare", design.compare, {"domain": Grid(0, 1, 6), "epsilon": 1.0, "n": 100, "prior": None})
+    yield Call(
+        "design.split_budget",
+        design.split_budget,
+        {"domains": [Grid(0, 1, 6), Grid(0, 1, 4)], "epsilon": 1.0, "weights": None},
+    )
+    yield Call(
+        "design.attributes",
+        design.attributes,
+        {"sizes": [2, 3], "epsilons": [1.0, 1.0], "method": "auto", "pairs": "keep"},
+    )
+    yield Call(
+        "design.attributes_for_total",
+        design.attributes_for_total,
+        {"sizes": [2, 3], "ratios": [1.0, 1.0], "total": 2.0, "pairs": "keep"},
+    )
+    yield Call("design.compare_attributes", design.compare_attributes, {"joint": joint})
+    yield Call(
+        "design.zero_inflated_laplace",
+        design.zero_inflated_laplace,
+        {"box": box, "epsilon": 1.0, "delta": 0.2, "zero_probability": 0.1, "unit": "record", "target": "mean"},
+    )
+    yield Call(
+        "design.sample_size",
+        design.sample_size,
+        {"mechanism": binary, "margin": 0.02, "level": 0.95, "prevalence": 0.3},
+    )
+    yield Call("design.margin", design.margin, {"mechanism": binary, "n": 100, "level": 0.95, "prevalence": 0.3})
+    # estimate
+    yield Call(
+        "frequencies",
+        estimate.frequencies,
+        {
+            "reports": sample["y"],
+            "mechanism": binary,
+            "weights": np.ones(60),
+            "strata": None,
+            "clusters": None,
+            "by": None,
+            "labels": None,
+            "method": "unbiased",
+            "target": "population",
+        },
+    )
+    yield Call("frequencies, counts", estimate.frequencies, {"counts": [40, 60], "mechanism": binary})
+    yield Call(
+        "frequencies, mle", estimate.frequencies, {"reports": sample["three"], "mechanism": three, "method": "mle"}
+    )
+    yield Call(
+        "frequencies, groups",
+        estimate.frequencies,
+        {"reports": sample["y"], "mechanism": binary, "by": sample["three"]},
+    )
+    yield Call(
+        "frequencies of a release",
+        estimate.frequencies,
+        {"reports": released, "mechanism": "a", "by": "town", "weights": None},
+    )
+    fit = estimate.frequencies(counts=[40, 60], mechanism=binary)
+    yield Call("Frequencies.interval", fit.interval, {"level": 0.95, "method": "wilson"})
+    yield Call(
+        "crosstab of a release", estimate.crosstab, {"reports_a": released, "reports_b": "a", "mechanism_a": "b"}
+    )
+    yield Call(
+        "crosstab",
+        estimate.crosstab,
+        {"reports_a": sample["y"], "reports_b": sample["three"], "mechanism_a": binary, "mechanism_b": three},
+    )
+    yield Call(
+        "joint_table",
+        estimate.joint_table,
+        {"reports": np.column_stack([sample["y"], sample["three"]]), "mechanism": joint, "attributes": (0, 1)},
+    )
+    yield Call(
+        "binary_regression",
+        estimate.binary_regression,
+        {
+            "X": sample["X"],
+            "y": sample["y"],
+            "p00": 0.75,
+            "p11": 0.75,
+            "link": "logit",
+            "weights": None,
+            "offset": None,
+            "clusters": None,
+            "names": None,
+        },
+    )
+    label_fit = estimate.binary_regression(sample["X"], sample["y"], 0.75, 0.75)
+    yield Call("BinaryRegression.interval", label_fit.interval, {"level": 0.95, "method": "wald"})
+    yield Call(
+        "multinomial_regression",
+        estimate.multinomial_regression,
+        {
+            "X": sample["X"],
+            "y": sample["three"],
+            "mechanism": three,
+            "weights": None,
+            "clusters": None,
+            "names": None,
+            "classes": None,
+        },
+    )
+    yield Call(
+        "predictor_regression",
+        estimate.predictor_regression,
+        {
+            "outcome": sample["X"][:, 1],
+            "X": sample["X"][:, :1],
+            "y": sample["y"],
+            "mechanism": binary,
+            "family": "gaussian",
+        },
+    )
+    yield Call("compare", estimate.compare, {"fits": {"one": label_fit}, "level": 0.95, "method": None})
+    yield Call(
+        "glm",
+        estimate.glm,
+        {"formula": "a ~ age", "release": released, "missing": "error", "link": "logit", "compare": False},
+    )
+    yield Call(
+        "m_estimate",
+        estimate.m_estimate,
+        {
+            "loss": "squared",
+            "reports": numbers[:, :1],
+            "mechanism": laplace.coordinates([0]),
+            "start": None,
+            "method": "exact",
+            "public": np.ones((60, 1)),
+            "outcome": sample["X"][:, 1],
+        },
+    )
+    yield Call(
+        "regression",
+        estimate.regression,
+        {
+            "formula": "age ~ u",
+            "release": released,
+            "loss": "squared",
+            "tau": None,
+            "method": "exact",
+            "missing": "error",
+        },
+    )
+    # release
+    yield Call("Plan.from_dict", Plan.from_dict, {"data": _plan().to_dict()})
+    yield Call("Plan.parse", Plan.parse, {"text": "format = 1"})
+    yield Call("Plan.read", Plan.read, {"path": "missing.toml"})
+    yield Call(
+        "release",
+        discreet.release,
+        {
+            "source": pa.table({"a": ["no"], "b": ["x"], "u": [0.5], "age": [1.0], "town": ["n"]}),
+            "plan": _plan(),
+            "output": None,
+            "randomness": Randomness.seeded(1),
+            "overwrite": False,
+            "progress": None,
+        },
+    )
+    yield Call("Release.open", Release.open, {"path": "missing.parquet"})
+    yield Call("Release.block", released.block, {"column": "a"})
+    yield Call("Release.mechanism", released.mechanism, {"column": "a"})
+
+
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    import inspect
+
+    return list(inspect.signature(function).parameters)
