@@ -12,7 +12,7 @@ Where all shares of r and c are positive step 2 leaves the residuals as they are
 against the fit. Where one is zero it matters: what the simplex forbids the fit to follow would pass for association.
 The statistic does not move to first order with r and c (Neyman 1959), so that it takes no harm from their error. The
 covariance is the one *under independence*: that of the observed shares is far too small where reports are rare, and
-a Wald test with it rejects a true independence up to nineteen times out of twenty.
+a Wald test with it rejects a true independence of six by six values in 96 of 100 tables of 300 people.
 """
 
 from __future__ import annotations
