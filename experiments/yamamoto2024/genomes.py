@@ -1,9 +1,8 @@
-"""Figure 5 and real genotypes: what a fixed record level leaves of χ² statistics."""
+"""Real genotypes: which associations with a disease a fixed record level leaves to be found."""
 
 from __future__ import annotations
 
 import csv
-import itertools
 import math
 import os
 from pathlib import Path
@@ -13,107 +12,14 @@ from numpy.typing import NDArray
 
 from discreet import design
 from discreet.design import AttributesDesign
-from discreet.design.attributes.request import Request
-from discreet.design.attributes.simple import inductive
 from discreet.estimate.evidence import Evidence
-from discreet.estimate.joint.independence import departure_test
-from discreet.mechanisms import GeneralizedResponse, JointResponse
+from discreet.estimate.joint.independence import score_test
+from discreet.mechanisms import JointResponse
 from discreet.randomness import Randomness
-from experiments.reporting import SIGMAS, Check, Report, Table, new_figure
-from experiments.yamamoto2024.problem import (
-    GENOTYPE_LEVELS,
-    INDIVIDUALS,
-    NO_NOISE,
-    PER_SNP,
-    QUICK_SNPS,
-    SEED,
-    SIGNIFICANT,
-    SIMULATED,
-    SNPS,
-    VALUES,
-)
+from experiments.reporting import SIGMAS, Check, Table
+from experiments.yamamoto2024.problem import GENOTYPE_LEVELS, SEED, SIGNIFICANT
 
 Counts = NDArray[np.int64]
-
-
-def heuristic_levels(count: int, size: int, total: float) -> NDArray[np.float64]:
-    """The levels at which the heuristic ends when its record level is a total, by bisection."""
-    low, high = 1e-6, 60.0
-    for _ in range(80):
-        middle = (low + high) / 2
-        found = inductive(Request.of([size] * count, [middle] * count))
-        low, high = (middle, high) if found.epsilon <= total else (low, middle)
-    return inductive(Request.of([size] * count, [low] * count)).levels
-
-
-def statistic(table: NDArray[np.float64]) -> float:
-    """Pearson's χ² of a 2 × 2 table; 0 where a margin is not positive."""
-    margins = [*table.sum(axis=0), *table.sum(axis=1)]
-    if min(margins) <= 0:
-        return 0.0
-    return float(table.sum() * (table[0, 0] * table[1, 1] - table[0, 1] * table[1, 0]) ** 2 / np.prod(margins))
-
-
-def figure5(quick: bool, runs: int) -> tuple[Table, list[Check]]:
-    """Average |χ² − χ² from the corrected private table|; one SNP's column is generalised response at its level."""
-    rows = []
-    generator, source = np.random.default_rng(SEED), Randomness.seeded(SEED)
-    for per_snp, count in itertools.product(PER_SNP, QUICK_SNPS if quick else SNPS):
-        total = per_snp * count
-        levels = {
-            "product": np.full(count, total / count),
-            "heuristic": heuristic_levels(count, VALUES, total),
-            "optimum": np.full(
-                count, design.attributes_for_total([VALUES] * count, [1.0] * count, total, pairs="free").requested[0]
-            ),
-        }
-        for name, chosen in levels.items():
-            errors = []
-            for _ in range(runs):
-                picked = generator.choice(chosen, min(SIMULATED, count))
-                errors.append(np.mean([_error(float(level), generator, source) for level in picked]))
-            rows.append(
-                [per_snp, count, name, float(np.mean(chosen)), float(np.mean(errors)), min(errors), max(errors)]
-            )
-    by = {tuple(row[:3]): row[4] for row in rows}
-    checks = [
-        Check(
-            f"record level {per_snp:g} per SNP, k = {k}: the optimum's error is below the product's",
-            by[per_snp, k, "optimum"] < by[per_snp, k, "product"],
-            f"{by[per_snp, k, 'optimum']:.3g} against {by[per_snp, k, 'product']:.3g} "
-            f"(heuristic {by[per_snp, k, 'heuristic']:.3g})",
-        )
-        for per_snp, k in sorted({(row[0], row[1]) for row in rows})
-    ]
-    columns = ("per SNP", "k", "method", "mean level", "mean error", "smallest", "largest")
-    return Table("Figure 5: error of χ² statistics at a fixed record level", columns, rows), checks
-
-
-def _error(level: float, generator: np.random.Generator, source: Randomness) -> float:
-    alleles = 2 * INDIVIDUALS
-    a = generator.binomial(alleles, 1 / 3)
-    b = generator.binomial(alleles - a, 1 / 3)
-    c = generator.binomial(alleles - a - b, 2 / 5)
-    counts = np.array([a, b, c, alleles - a - b - c])
-    mechanism = GeneralizedResponse(VALUES, min(level, NO_NOISE))
-    reports = mechanism.privatize(np.repeat(np.arange(VALUES), counts), source)
-    shares = np.bincount(reports, minlength=VALUES) / alleles
-    corrected = mechanism.inverse.apply(shares) * alleles
-    return abs(statistic(counts.reshape(2, 2).astype(float)) - statistic(np.maximum(corrected, 0).reshape(2, 2)))
-
-
-def draw_figure5(report: Report, table: Table) -> None:
-    """Error against k."""
-    figure, axes = new_figure(len(PER_SNP), "Figure 5: χ² statistics at a fixed record level")
-    for axis, per_snp in zip(axes, PER_SNP, strict=True):
-        for name, style in (("product", "k-"), ("heuristic", "b--"), ("optimum", "r-.")):
-            rows = [row for row in table.rows if row[0] == per_snp and row[2] == name]
-            axis.plot([row[1] for row in rows], [row[4] for row in rows], style, marker=".", label=name)
-        axis.set(
-            xscale="log", yscale="log", xlabel="k", ylabel="mean |difference| of χ²", title=f"ε = {per_snp:g} per SNP"
-        )
-    axes[0].legend()
-    report.figure("figure5", figure)
 
 
 def genotype_file() -> Path | None:
@@ -199,14 +105,14 @@ def _significant(joint: JointResponse, truth: Counts, sizes: list[int], seed: in
     """Which SNPs a randomised copy of the data finds."""
     reports = joint.privatize(truth, Randomness.seeded(seed))
     return np.array(
-        [_p_value(reports[:, i], size, joint.view(i).inverse.as_matrix()) < SIGNIFICANT for i, size in enumerate(sizes)]
+        [_p_value(reports[:, i], size, joint.view(i).matrix()) < SIGNIFICANT for i, size in enumerate(sizes)]
     )
 
 
-def _p_value(codes: Counts, size: int, correction: NDArray[np.float64]) -> float:
+def _p_value(codes: Counts, size: int, channel: NDArray[np.float64]) -> float:
     evidence = Evidence(np.bincount(codes, minlength=size))
     rows = size // 2
     try:
-        return departure_test(evidence, correction, rows, 2).p_value
+        return score_test(evidence, channel, rows, 2).p_value
     except ValueError:
         return 1.0

@@ -5,6 +5,8 @@ When two columns are randomised independently through channels of full rank, the
 table of *reports* has its usual law under independence, with (k₁ − 1)(k₂ − 1) degrees of freedom for square
 channels. On the corrected table n·F̂ it has not: the correction inflates noise, which then passes for
 association.
+
+Columns that were randomised together have correlated errors and another test: ``joint/independence``.
 """
 
 from __future__ import annotations
@@ -26,7 +28,10 @@ from discreet.mechanisms.inverse import DenseInverse, Inverse
 Floats = NDArray[np.float64]
 
 #: Below this expected count the χ² law is a rough approximation (Cochran 1954).
-_SMALL_EXPECTED = 5
+SMALL_EXPECTED = 5
+#: The exact variance of Pearson's χ² needs more people than this.
+_LEAST_FOR_MOMENTS = 3
+ONE_REPORT = "a column has only one report: independence cannot be tested"
 #: Relative size below which an eigenvalue counts as zero.
 _RANK_TOLERANCE = 1e-10
 
@@ -43,7 +48,7 @@ class IndependenceTest:
         Degrees of freedom; with the Rao–Scott correction those of the numerator, which need not be whole.
     p_value : float
         The probability of a statistic at least as large if the true values are independent.
-    method : {"pearson", "wald", "rao-scott"}
+    method : {"pearson", "wald", "rao-scott", "score"}
     df_denominator : float or None
         Of F.
     notes : tuple of str
@@ -102,28 +107,55 @@ def independence_test(evidence: Evidence, first: Channels, second: Channels) -> 
     left, right, table = _whitened_margins(evidence, first, second)
     df = left.shape[0] * right.shape[0]
     statistic = evidence.n * float(np.sum((left @ table @ right.T) ** 2))
-    return IndependenceTest(statistic, df, _chi_square_tail(statistic, df), "wald")
+    return IndependenceTest(statistic, df, chi_square_tail(statistic, df), "wald")
 
 
-def _chi_square_tail(statistic: float, df: float) -> float:
+def chi_square_tail(statistic: float, df: float) -> float:
+    """The probability that χ² exceeds a value."""
     from scipy.special import chdtrc
 
     return float(chdtrc(df, statistic))
 
 
+def matched_tail(statistic: float, mean: float, variance: float) -> float:
+    """The same for the multiple of a χ² with this mean and variance, degrees of freedom 2·mean²/variance."""
+    return chi_square_tail(2 * mean * statistic / variance, 2 * mean**2 / variance)
+
+
+def sparse_note(smallest: float) -> tuple[str, ...]:
+    """What a reader should know when some reports are expected too rarely for the χ² law."""
+    if smallest >= SMALL_EXPECTED:
+        return ()
+    return (
+        f"some expected counts are below {SMALL_EXPECTED}: the p-value is that of a scaled χ² with the mean and the "
+        "variance that the statistic has in such a table",
+    )
+
+
 def _pearson(counts: NDArray[np.int64]) -> IndependenceTest:
-    notes = []
     seen = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0].astype(float)
-    if seen.shape != counts.shape:
-        notes.append("reports that never occurred were left out of the test")
+    left_out = int(seen.shape != counts.shape)
     df = (seen.shape[0] - 1) * (seen.shape[1] - 1)
     if df == 0:
-        raise EstimationError("a column has only one report: independence cannot be tested")
+        raise EstimationError(ONE_REPORT)
     expected = np.outer(seen.sum(axis=1), seen.sum(axis=0)) / seen.sum()
     statistic = float(np.sum((seen - expected) ** 2 / expected))
-    if expected.min() < _SMALL_EXPECTED:
-        notes.append(f"some expected counts are below {_SMALL_EXPECTED}: the p-value is approximate")
-    return IndependenceTest(statistic, df, _chi_square_tail(statistic, df), "pearson", notes=tuple(notes))
+    notes = ("reports that never occurred were left out of the test",) * left_out + sparse_note(float(expected.min()))
+    mean, variance = df, 2.0 * df
+    if expected.min() < SMALL_EXPECTED and seen.sum() > _LEAST_FOR_MOMENTS:
+        mean, variance = _moments_given_margins(seen)
+    return IndependenceTest(statistic, df, matched_tail(statistic, mean, variance), "pearson", notes=notes)
+
+
+def _moments_given_margins(table: Floats) -> tuple[float, float]:
+    """Exact mean and variance of Pearson's χ² over all tables with the same margins (Haldane 1940; Dawson 1954)."""
+    n = float(table.sum())
+    k = np.array(table.shape)
+    inverse = np.array([np.sum(1 / table.sum(axis=1)), np.sum(1 / table.sum(axis=0))])
+    v = (n - k) * (k - 1) / (n - 1)
+    w = (n * inverse - k**2) / (n - 2)
+    mean = float(np.prod(k - 1)) * n / (n - 1)
+    return mean, float(2 * n / (n - 3) * np.prod(v - w) + n**2 / (n - 1) * np.prod(w))
 
 
 def _whitened_margins(evidence: Evidence, first: Channels, second: Channels) -> tuple[Floats, Floats, Floats]:
@@ -138,27 +170,60 @@ def _whitened(correction: Inverse, shares: Floats) -> Floats:
     values, vectors = np.linalg.eigh(correction.covariance(shares))
     kept = values > _RANK_TOLERANCE * values[-1]
     if not np.any(kept) or values[-1] <= 0:
-        raise EstimationError("a column has only one report: independence cannot be tested")
+        raise EstimationError(ONE_REPORT)
     centred = correction.as_matrix() - correction.apply(shares)[:, None]
     return np.asarray((vectors[:, kept] / np.sqrt(values[kept])).T @ centred)
 
 
 def _rao_scott(evidence: Evidence, first: Channels, second: Channels) -> IndependenceTest:
     left, right, table = _whitened_margins(evidence, first, second)
-    departure = float(np.sum((left @ table @ right.T) ** 2))
     refuse_large(left.shape[0] * right.shape[0])
     refuse_large(table.size)
+    contrasts = np.asarray(np.kron(left, right), float)
+    return rao_scott(evidence, contrasts, contrasts @ evidence.shares)
+
+
+def rao_scott(evidence: Evidence, contrasts: Floats, departure: Floats) -> IndependenceTest:
+    """Whether ``departure = L p̂ − constant`` is zero, when its covariance V is not the one that ‖departure‖² assumes.
+
+    ‖departure‖² is a sum of χ²₁ weighted by the eigenvalues of V; the mean tr V and the variance 2 tr V² are matched
+    (Rao and Scott 1984), as an F test with the degrees of freedom of the survey (Thomas and Rao 1987).
+
+    Parameters
+    ----------
+    contrasts : array (degrees of freedom, reports)
+        L, scaled so that V would be identity/n for a simple random sample and one design.
+    """
     spread = Multinomial(evidence.shares, evidence.n) if evidence.survey is None else evidence.survey
-    # The covariance of the departure; under the design that the statistic assumes it would be identity/n.
-    covariance = spread.covariance(DenseInverse(np.asarray(np.kron(left, right), float)))
-    trace, squares = float(np.trace(covariance)), float(np.sum(covariance**2))
+    covariance = spread.covariance(DenseInverse(contrasts))
+    trace = float(np.trace(covariance))
     if trace <= 0:
         raise EstimationError("the reports do not vary enough to test independence")
-    df = trace**2 / squares
-    ratio = departure / trace
+    squares = float(np.sum(covariance**2)) - _own_terms(evidence, contrasts)
+    df = min(trace**2 / squares, len(contrasts)) if squares > 0 else float(len(contrasts))
+    ratio = float(departure @ departure) / trace
     if math.isinf(spread.degrees_of_freedom):
-        return IndependenceTest(ratio * df, df, _chi_square_tail(ratio * df, df), "rao-scott")
+        return IndependenceTest(ratio * df, df, chi_square_tail(ratio * df, df), "rao-scott")
     from scipy.special import fdtrc
 
     denominator = df * spread.degrees_of_freedom
     return IndependenceTest(ratio, df, float(fdtrc(df, denominator, ratio)), "rao-scott", denominator)
+
+
+def _own_terms(evidence: Evidence, contrasts: Floats) -> float:
+    """What every sampling unit adds to tr V̂² by meeting itself, Σ_c ‖u_c‖⁴ for V̂ = Σ_c u_c u_cᵀ.
+
+    E tr V̂² exceeds tr V² by it, and by much when some reports are rare, which made the test far too cautious. Rows of
+    the same report with different weights are counted as if their weights were equal, so that at most as much as that
+    is taken off. With strata nothing is: units are centred at their stratum, which the sums do not tell.
+    """
+    survey = evidence.survey
+    centred = contrasts - (contrasts @ evidence.shares)[:, None]
+    if survey is not None and len(survey.strata) > 1:
+        return 0.0
+    if survey is not None and not isinstance(survey.rows, np.ndarray):
+        units = np.asarray(survey.rows @ centred.T) / survey.total
+        return float(np.sum(np.sum(units**2, axis=1) ** 2))
+    seen = evidence.counts > 0
+    fourths = evidence.squares[seen] ** 2 / evidence.counts[seen]
+    return float(fourths @ np.sum(centred[:, seen] ** 2, axis=0) ** 2) / evidence.total**4
