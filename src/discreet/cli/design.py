@@ -56,6 +56,7 @@ def _block(block: Block, rows: int, level: float) -> dict[str, Any]:
         "mechanism": {name: type(mechanism).__name__ for name, mechanism in designs.items()},
         "guarantee": block.guarantee.to_dict(),
         "margin": margins if block.by else margins[""],
+        "estimator": "unbiased",
     }
 
 
@@ -148,11 +149,17 @@ def _text(plan: Plan, blocks: list[dict[str, Any]], rows: int, level: float) -> 
             lines.extend(_numeric_text(block, facts))
             continue
         names = ", ".join(f'"{c}"' for c in block.columns)
+        more_reports = block.reports.size > block.domain.size
         lines.append(f"  {names}: {facts['values']} values, {block.guarantee.summary()}")
         margins = facts["margin"] if block.by else {"": facts["margin"]}
         for name, value in margins.items():
             prefix = f"    rows with {block.by} = {name}, if they were all: " if block.by else "    every frequency to "
             lines.append(f"{prefix}± {value:.2%}" if isinstance(value, float) else f"    {value}")
+        if more_reports:
+            lines.append(
+                "    this is for the unbiased estimate; where an answer is rare, maximum likelihood (method = mle) "
+                "needs far fewer people"
+            )
         if block.missing != "reject":
             lines.append(f"    missing values: {block.missing}")
     return "\n".join(lines)
