@@ -136,8 +136,19 @@ def _together_text(block: Block, facts: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _promise(plan: Plan, rows: int) -> list[str]:
+    """The promise, with expected numbers where every row is asked in the same way; else the exposure of each design."""
+    from discreet.manifest.exposure import choosing_columns, expected_rows, exposure_of_designs
+
+    if choosing_columns(plan.blocks):
+        return [plan.guarantee.explain(), *(f"Exposure of {line}." for line in exposure_of_designs(plan.blocks))]
+    expected = expected_rows(plan.blocks, [], {(): rows})
+    whom = {"people" if plan.budget.rows_per_person == 1 else "rows": rows}
+    return [plan.guarantee.explain(**whom, failing=expected.failing, exposed=expected.exposed)]
+
+
 def _text(plan: Plan, blocks: list[dict[str, Any]], rows: int, level: float) -> str:
-    lines = [f"Plan: {plan.title or '(no title)'}", "", "The promise", plan.guarantee.explain(people=rows), ""]
+    lines = [f"Plan: {plan.title or '(no title)'}", "", "The promise", *_promise(plan, rows), ""]
     lines.append(
         f"Error bars to expect with {rows:,} rows ({level:.0%} confidence, at the worst distribution of answers)"
     )
