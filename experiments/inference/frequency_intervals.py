@@ -100,12 +100,13 @@ def values(runs: int, rng: np.random.Generator) -> None:
         "generalised, 10 values, ε = 2": GeneralizedResponse(10, 2.0),
         "bipartite, 5 places, two near, ε = 3": design.bipartite(PLACES, 3.0, 2).mechanism,
         "flagged with .05, 4 values, ε = 1": flagged(4, 1.0, 0.05),
+        "flagged with .05, 10 values, ε = 2": flagged(10, 2.0, 0.05),
     }
     for name, mechanism in designs.items():
         size = mechanism.shape[0]
         rare = np.array([0.0, 0.02, *np.full(size - 2, 0.98 / (size - 2))])
         lone = np.array([0.9, 0.1, *np.zeros(size - 2)])
-        for what, f in (("rare", rare), ("lone", lone)) if name.startswith("generalised") else (("rare", rare),):
+        for what, f in (("rare", rare), ("lone", lone)):
             for value in (0, 1):
                 intervals = Intervals(mechanism, value, "mle")
                 for n in (50, 200, 2000):

@@ -107,6 +107,22 @@ def test_likelihood_ratio_is_the_default_of_such_fits():
     np.testing.assert_array_equal(wider, result.interval())  # of two values one determines the other
 
 
+def test_with_more_values_the_default_is_the_score():
+    """Eight absent values beside it: the likelihood ratio of a common one misses too often, Wilson's score does not."""
+    fitted = frequencies(counts=[30, 22, 19, 18, 3], mechanism=WIDE, method="mle")
+    assert fitted.default_interval == "score"
+    np.testing.assert_array_equal(fitted.interval(), fitted.interval(method="score"))
+    mechanism, f = GeneralizedResponse(10, 2.0), np.array([0.9, 0.1, *np.zeros(8)])
+    covered = {"likelihood-ratio": 0, "score": 0}
+    for counts in np.random.default_rng(6).multinomial(2000, f @ mechanism.matrix(), size=300):
+        result = frequencies(counts=counts, mechanism=mechanism, method="mle")
+        for method in covered:
+            low, high = result._interval(0.95, method, slice(0, 1))[0]
+            covered[method] += low <= 0.9 <= high
+    assert covered["likelihood-ratio"] < 270
+    assert covered["score"] > 262
+
+
 def test_direct_answers_at_the_boundary():
     """No "yes" among twenty direct answers: the upper end is 1 − exp(−z²/40), by hand."""
     result = frequencies(counts=[20, 0], mechanism=BinaryResponse.direct(), method="mle")

@@ -247,7 +247,7 @@ def _maximum_likelihood(
         if channels.line is not None:
             valid = "intervals from report shares (wilson, clopper-pearson, chebyshev) do"
         elif evidence.survey is None and evidence.weights is None:
-            valid = "likelihood-ratio and chebyshev intervals do"
+            valid = f"{'likelihood-ratio' if channels.truths == 2 else 'score'} and chebyshev intervals do"
         else:
             valid = "with survey weights, strata or clusters the unbiased estimate is the safer one"
         told.append(
