@@ -301,3 +301,35 @@ def test_ranges_beyond_64_bits_are_refused():
     """They could not be written."""
     with pytest.raises(DomainError, match="64 bits"):
         Categorical(range(2**70, 2**70 + 5))
+
+
+def test_numbers_are_their_own_positions():
+    """An ordinal domain of numbers has them as positions, evenly spaced or not; text and booleans have 0, 1, 2, …."""
+    assert np.array_equal(Ordinal(range(1, 13)).positions, np.arange(1, 13))
+    assert Ordinal(range(2, 12, 3)).step == 3
+    assert Ordinal([1, 2, 3]).step == 1
+    assert np.array_equal(Ordinal([0.5, 1.0, 10.0]).positions, [0.5, 1, 10])
+    assert Ordinal([0.5, 1.0, 10.0]).step is None
+    assert np.array_equal(Ordinal([1, 2, 10]).loss_row(1), [1, 0, 8])
+    assert np.array_equal(Ordinal(["1", "2", "10"]).positions, [0, 1, 2])
+    assert np.array_equal(Ordinal([False, True]).positions, [0, 1])
+    assert np.array_equal(Ordinal([1, 2, 10], positions=[0, 1, 2]).positions, [0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[3, 1, 2], range(5, 0, -1), [1.0, math.inf], [2**53, 2**53 + 1]],
+)
+def test_numbers_out_of_order_need_positions(values):
+    """Numbers that do not increase as floats are refused in a sentence, and taken with positions."""
+    with pytest.raises(DomainError, match="do not increase"):
+        Ordinal(values)
+    assert Ordinal(values, positions=range(len(values))).size == len(values)
+
+
+def test_a_manifest_with_numbers_out_of_order_still_opens():
+    """Early versions wrote such a domain without positions: it keeps the order of its codes."""
+    domain = domains.from_dict({"kind": "ordinal", "values": [3, 1, 2]})
+    assert np.array_equal(domain.positions, [0, 1, 2])
+    assert domains.from_dict(domain.to_dict()) == domain
+    assert domains.from_dict({"kind": "ordinal", "values": {"from": 1, "to": 12}}) == Ordinal(range(1, 13))

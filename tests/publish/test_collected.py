@@ -8,6 +8,7 @@ import pyarrow.csv as pa_csv
 import pytest
 
 from discreet import BudgetError, DomainError, PlanError, ReleaseError, estimate
+from discreet.cli.design import _promise
 from discreet.domains import Binary, Categorical
 from discreet.manifest import Release
 from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse
@@ -244,3 +245,39 @@ def test_designs_named_by_fractions_are_refused():
     """1.0 has no one spelling."""
     with pytest.raises(ReleaseError, match="whole numbers"):
         Release.from_reports(pa.table({"mode": [1.0, 2.0], "x": [0, 1]}), Plan.parse(BY_NUMBER))
+
+
+def mixed_survey(**budget):
+    """A survey like those on plagiarism: 3,600 students asked directly, 17,805 by the crosswise model."""
+    plan = Plan.from_dict(plan_of(BY, public=[{"columns": ["mode"]}], **budget))
+    table = pa.table({"mode": ["direct"] * 3_600 + ["crosswise"] * 17_805, "cheated": ["no", "yes", "no"] * 7_135})
+    return Release.from_reports(table, plan), plan
+
+
+def test_exposure_is_counted_by_design():
+    """Those asked directly are exposed, the others are not; rows are not called people without a declaration."""
+    answers, _ = mixed_survey()
+    text = answers.explain()
+    assert "(about 3,600 of 21,405 rows) a report proves the true answer" in text
+    assert 'cheated by mode: "direct" 3,600 of 3,600; "crosswise" 0 of 17,805' in text
+    assert "people" not in text.replace("respondents", "")
+    declared, _ = mixed_survey(budget={"rows_per_person": 1})
+    assert "(about 3,600 of 21,405 people) a person's report proves their true answer" in declared.explain()
+
+
+def test_exposed_rows_are_not_multiplied_by_the_rows_of_a_person():
+    """With up to three rows each the chance is a person's, the expected number still that of rows."""
+    plan = Plan.from_dict(plan_of(collected(mangat="3/5"), budget={"rows_per_person": 3}))
+    table = pa.table({"cheated": ["no", "yes"] * 500})
+    answers = Release.from_reports(table, plan)
+    single = BinaryResponse.mangat("3/5").guarantee.exposure
+    assert answers.guarantee.exposure > single
+    assert f"(about {single * 1000:,.0f} of 1,000 rows)" in answers.explain()
+
+
+def test_a_plan_says_the_exposure_of_every_design():
+    """Before collecting nobody knows how many rows each design will have: no numbers of rows are made up."""
+    _, plan = mixed_survey()
+    text = "\n".join(_promise(plan, 20_000))
+    assert 'Exposure of cheated by mode: "direct" 1; "crosswise" 0.' in text
+    assert "20,000" not in text

@@ -70,7 +70,7 @@ def demo_command(
         "  survey.parquet (the truth), plan.toml, private.parquet (may be published), prevalence.png",
         "",
         "The promise",
-        done.guarantee.explain(people=done.rows),
+        done.explain(),
         "",
         f"Before asking: expect ± {margin(done.mechanism('had_affair'), done.rows):.1%} "  # type: ignore[arg-type]  # finite
         "on the overall prevalence (worst case, 95 %).",

@@ -56,6 +56,7 @@ def _block(block: Block, rows: int, level: float) -> dict[str, Any]:
         "mechanism": {name: type(mechanism).__name__ for name, mechanism in designs.items()},
         "guarantee": block.guarantee.to_dict(),
         "margin": margins if block.by else margins[""],
+        "estimator": "unbiased",
     }
 
 
@@ -135,8 +136,19 @@ def _together_text(block: Block, facts: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _promise(plan: Plan, rows: int) -> list[str]:
+    """The promise, with expected numbers where every row is asked in the same way; else the exposure of each design."""
+    from discreet.manifest.exposure import choosing_columns, expected_rows, exposure_of_designs
+
+    if choosing_columns(plan.blocks):
+        return [plan.guarantee.explain(), *(f"Exposure of {line}." for line in exposure_of_designs(plan.blocks))]
+    expected = expected_rows(plan.blocks, [], {(): rows})
+    whom = {"people" if plan.budget.rows_per_person == 1 else "rows": rows}
+    return [plan.guarantee.explain(**whom, failing=expected.failing, exposed=expected.exposed)]
+
+
 def _text(plan: Plan, blocks: list[dict[str, Any]], rows: int, level: float) -> str:
-    lines = [f"Plan: {plan.title or '(no title)'}", "", "The promise", plan.guarantee.explain(people=rows), ""]
+    lines = [f"Plan: {plan.title or '(no title)'}", "", "The promise", *_promise(plan, rows), ""]
     lines.append(
         f"Error bars to expect with {rows:,} rows ({level:.0%} confidence, at the worst distribution of answers)"
     )
@@ -148,11 +160,17 @@ def _text(plan: Plan, blocks: list[dict[str, Any]], rows: int, level: float) -> 
             lines.extend(_numeric_text(block, facts))
             continue
         names = ", ".join(f'"{c}"' for c in block.columns)
+        more_reports = block.reports.size > block.domain.size
         lines.append(f"  {names}: {facts['values']} values, {block.guarantee.summary()}")
         margins = facts["margin"] if block.by else {"": facts["margin"]}
         for name, value in margins.items():
             prefix = f"    rows with {block.by} = {name}, if they were all: " if block.by else "    every frequency to "
             lines.append(f"{prefix}± {value:.2%}" if isinstance(value, float) else f"    {value}")
+        if more_reports:
+            lines.append(
+                "    this is for the unbiased estimate; where an answer is rare, maximum likelihood (method = mle) "
+                "needs far fewer people"
+            )
         if block.missing != "reject":
             lines.append(f"    missing values: {block.missing}")
     return "\n".join(lines)

@@ -47,5 +47,5 @@ def release_command(
     record: str | Path | None = None if no_ledger else (ledger or "default")
     with progress_bar("releasing", count_rows(source)) as advance:
         done = release_table(source, read, output, overwrite=overwrite, progress=advance, ledger=record)
-    text = f'Wrote "{output}": {done.rows:,} rows.\n\n{done.guarantee.explain(people=done.rows)}'
+    text = f'Wrote "{output}": {done.rows:,} rows.\n\n{done.explain()}'
     emit(text, {"output": str(output), "rows": done.rows, "manifest": done.manifest.to_dict()}, as_json)

@@ -241,7 +241,8 @@ def _four_reports(epsilon: float, delta: float, low: float, high: float) -> Desi
         _beside(two, at),
         f"exposure: with probability δ = {delta:g} the true answer is published and marked as true, for everybody",
         'the stated variance is reached by the maximum-likelihood estimate (method="mle"); the unbiased one weighs '
-        "reports as if both answers were equally frequent and can be worse when one is rare",
+        "reports as if both answers were equally frequent and can be worse when one is rare. sample_size and margin "
+        "are for maximum likelihood when they are told the prevalence, for the unbiased estimate otherwise",
     )
     statement = (
         "no (ε, δ)-private channel with any number of reports has a smaller efficient variance: every one is a "

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet.design.efficient_variance import efficient_variance, likelihood_ratio_margin, worst_efficient_variance
 from discreet.errors import EstimationError
 from discreet.mechanisms import FiniteMechanism
 from discreet.mechanisms.base import MAX_MATRIX
 from discreet.mechanisms.inverse import UniformInverse
+
+#: How far likelihood-ratio intervals may be wider than the margin that normal theory promises.
+_WITHIN = 1.05
 
 
 class _Moments(NamedTuple):
@@ -23,12 +28,18 @@ class _Moments(NamedTuple):
 
 
 def sample_size(
-    mechanism: FiniteMechanism, margin: float, level: float = 0.95, prevalence: ArrayLike | None = None
+    mechanism: FiniteMechanism,
+    margin: float,
+    level: float = 0.95,
+    prevalence: ArrayLike | None = None,
+    *,
+    method: str = "auto",
 ) -> int:
     """How many people are needed so that every frequency is known to ± ``margin``.
 
-    ``n = ⌈z² V / margin²⌉`` with V the variance of one debiased answer: at the stated prevalence, or at the
-    worst distribution of truths when nothing is known.
+    ``n = ⌈z² V / margin²⌉`` with V the variance of one answer at the stated prevalence, or at the worst distribution of
+    truths when nothing is known: the variance of a debiased answer, or for maximum likelihood the inverse Fisher
+    information of the reports.
 
     Parameters
     ----------
@@ -40,27 +51,54 @@ def sample_size(
         Confidence level of the interval.
     prevalence : float or array, optional
         Expected share of "yes", or the expected frequency of every value.
+    method : {"auto", "unbiased", "mle"}
+        The estimator that the figure is for, as in :func:`discreet.estimate.frequencies`. "auto" is maximum likelihood
+        where it gains and can: with more reports than truths and a stated prevalence. Elsewhere the two have the same
+        variance, or the worst case is that of the unbiased estimate. :func:`precision_method` says which.
+
+    Notes
+    -----
+    For maximum likelihood the interval is the likelihood ratio. Where values are rare, the normal approximation
+    promises too much; n is therefore at least so large that the likelihood-ratio interval from reports exactly as
+    expected is within 5 % of the margin.
 
     Examples
     --------
     >>> from discreet import design
     >>> sample_size(design.binary(1.0).mechanism, margin=0.02)
     11243
+    >>> flagged = design.binary(0.5, 0.1, prevalence=0.02, reports=4)
+    >>> sample_size(flagged, margin=0.02, prevalence=0.02)
+    1802
+    >>> sample_size(flagged, margin=0.02, prevalence=0.02, method="unbiased")
+    13380
     """
     width = _number(margin, "margin")
     if not width > 0:
         raise EstimationError(f"margin must be above 0, not {margin}")
-    ratio = _quantile(level) / width
-    needed = answer_variance(mechanism, prevalence) * ratio * ratio
+    mechanism = _finite(mechanism)
+    quantile = _quantile(level)
+    ratio = quantile / width
+    needed = _variance(mechanism, prevalence, method) * ratio * ratio
     if not math.isfinite(needed):
         raise EstimationError(f"a margin of {margin} would need more people than a number can count")
-    return max(1, math.ceil(needed))
+    n = max(1, math.ceil(needed))
+    if prevalence is None or precision_method(mechanism, prevalence, method) == "unbiased":
+        return n
+    return _smallest(n, lambda people: _realised(mechanism, prevalence, people, quantile) <= width)
 
 
-def margin(mechanism: FiniteMechanism, n: int, level: float = 0.95, prevalence: ArrayLike | None = None) -> float:
+def margin(
+    mechanism: FiniteMechanism,
+    n: int,
+    level: float = 0.95,
+    prevalence: ArrayLike | None = None,
+    *,
+    method: str = "auto",
+) -> float:
     """Half the width of the interval for every frequency with n people: ``z √(V/n)``.
 
-    See `sample_size` for the parameters.
+    See `sample_size` for the parameters and for what is different where values are rare.
 
     Examples
     --------
@@ -70,7 +108,60 @@ def margin(mechanism: FiniteMechanism, n: int, level: float = 0.95, prevalence: 
     """
     if not _number(n, "n") >= 1:
         raise EstimationError(f"n must be at least 1, not {n}")
-    return _quantile(level) * math.sqrt(answer_variance(mechanism, prevalence) / n)
+    mechanism = _finite(mechanism)
+    quantile = _quantile(level)
+    half = quantile * math.sqrt(_variance(mechanism, prevalence, method) / n)
+    if prevalence is None or precision_method(mechanism, prevalence, method) == "unbiased":
+        return half
+    return max(half, _realised(mechanism, prevalence, n, quantile))
+
+
+def precision_method(mechanism: FiniteMechanism, prevalence: ArrayLike | None = None, method: str = "auto") -> str:
+    """The estimator that `sample_size` and `margin` speak of: "unbiased" or "mle"."""
+    if method not in ("auto", "unbiased", "mle"):
+        raise EstimationError(f"method must be auto, unbiased or mle, not {method!r}")
+    if method != "auto":
+        return method
+    truths, reports = _finite(mechanism).shape
+    return "mle" if reports > truths and prevalence is not None else "unbiased"
+
+
+def _variance(mechanism: FiniteMechanism, prevalence: ArrayLike | None, method: str) -> float:
+    """The largest variance, over values, that one answer contributes to the estimate."""
+    truths, reports = mechanism.shape
+    if precision_method(mechanism, prevalence, method) == "unbiased" or reports == truths:  # square: one variance
+        return answer_variance(mechanism, prevalence)
+    _ = mechanism.inverse  # values that cannot be told apart are refused by name
+    if prevalence is None:
+        return worst_efficient_variance(mechanism)
+    return efficient_variance(mechanism, _checked_frequencies(prevalence, truths))
+
+
+def _realised(mechanism: FiniteMechanism, prevalence: ArrayLike, n: int, quantile: float) -> float:
+    """Half the width of the likelihood-ratio interval from the expected reports, less the tolerance; zero without."""
+    frequencies = _checked_frequencies(prevalence, mechanism.shape[0])
+    half = likelihood_ratio_margin(mechanism, frequencies, n, quantile)
+    return 0.0 if half is None else half / _WITHIN
+
+
+def _smallest(n: int, enough: Callable[[int], bool]) -> int:
+    """The smallest number of people from n on that is enough: doubling, then halving."""
+    if enough(n):
+        return n
+    low, high = n, 2 * n
+    while not enough(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _finite(mechanism: Any) -> FiniteMechanism:
+    mechanism = getattr(mechanism, "mechanism", mechanism)  # a design stands for its mechanism
+    if not isinstance(mechanism, FiniteMechanism):
+        raise EstimationError(f"a mechanism with finitely many reports is needed, not {type(mechanism).__name__}")
+    return mechanism
 
 
 def _number(value: Any, name: str) -> float:
@@ -95,9 +186,7 @@ def answer_variance(mechanism: FiniteMechanism, prevalence: ArrayLike | None = N
     A debiased answer φ has E[φ | truth x'] = 1{x' = x}. With second moments v under x and at most w under any
     other truth, its variance is ``t v + (1 − t) w − t²`` at frequency t, largest at t = (v − w)/2.
     """
-    mechanism = getattr(mechanism, "mechanism", mechanism)  # a design stands for its mechanism
-    if not isinstance(mechanism, FiniteMechanism):
-        raise EstimationError(f"a mechanism with finitely many reports is needed, not {type(mechanism).__name__}")
+    mechanism = _finite(mechanism)
     if prevalence is not None:
         frequencies = _checked_frequencies(prevalence, mechanism.shape[0])
         return float(mechanism.inverse.variances(_report_shares(mechanism, frequencies)).max())

@@ -47,6 +47,15 @@ class Labels(ABC):
     def to_data(self) -> Any:
         """Plain data for a manifest."""
 
+    @abstractmethod
+    def numbers(self) -> NDArray[np.float64] | None:
+        """The values as floats where they are numbers; None for text and booleans."""
+
+    def increase(self) -> bool:
+        """Whether values that are numbers are finite and increase, as floats; text and booleans always do."""
+        found = self.numbers()
+        return found is None or bool(np.all(np.isfinite(found)) and np.all(np.diff(found) > 0))
+
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
@@ -163,6 +172,10 @@ class RangeLabels(Labels):
         codes = steps // self._range.step
         return pa.array(codes, mask=~inside | values.is_null().to_numpy(zero_copy_only=False))
 
+    def numbers(self) -> NDArray[np.float64]:
+        """The range as floats."""
+        return self.take(np.arange(len(self._range))).astype(float)
+
     def to_data(self) -> dict[str, int]:
         """Start, stop and step."""
         return {"from": self._range[0], "to": self._range[-1], "step": self._range.step}
@@ -208,6 +221,11 @@ class ArrayLabels(Labels):
         if values.type != labels.type:
             labels = labels.cast(values.type)
         return pc.index_in(values, value_set=labels, skip_nulls=True)
+
+    def numbers(self) -> NDArray[np.float64] | None:
+        """The values as floats where they are numbers."""
+        kind = self._array.type
+        return self._numpy.astype(float) if pa.types.is_integer(kind) or pa.types.is_floating(kind) else None
 
     def to_data(self) -> list[Any]:
         """The values in a list."""

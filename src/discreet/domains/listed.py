@@ -157,12 +157,22 @@ class Ordinal(OnALine, ListedDomain):
     values : sequence
         The values from lowest to highest.
     positions : sequence of float, optional
-        Increasing; 0, 1, 2, … by default.
+        Increasing. By default values that are numbers are their own positions, and must then increase; text, even
+        text that reads like a number, and booleans have the positions 0, 1, 2, ….
+
+    Notes
+    -----
+    Positions are what a mean is the mean of, and their distances are the losses of the designs that report values near
+    the truth: numbers that are unevenly spaced are unevenly far apart.
 
     Examples
     --------
     >>> Ordinal(["low", "middle", "high"], positions=[0, 1, 5]).positions
     array([0., 1., 5.])
+    >>> Ordinal([1, 2, 4]).positions
+    array([1., 2., 4.])
+    >>> Ordinal(["low", "middle", "high"]).positions
+    array([0., 1., 2.])
     """
 
     _positions: tuple[float, ...] | None
@@ -172,6 +182,11 @@ class Ordinal(OnALine, ListedDomain):
     def __init__(self, values: Any, positions: Sequence[float] | None = None) -> None:
         object.__setattr__(self, "_labels", make_labels(values))
         object.__setattr__(self, "_positions", None if positions is None else self._checked(positions))
+        if positions is None and not self._labels.increase():
+            raise DomainError(
+                "the values of an ordinal domain are numbers but do not increase from one to the next: list them in "
+                "order, or give positions"
+            )
 
     def _checked(self, positions: Sequence[float]) -> tuple[float, ...]:
         try:
@@ -193,14 +208,17 @@ class Ordinal(OnALine, ListedDomain):
     @property
     def positions(self) -> NDArray[np.float64]:
         """Position of every value on the line."""
-        return np.arange(self.size, dtype=float) if self._positions is None else np.array(self._positions)
+        if self._positions is not None:
+            return np.array(self._positions)
+        numbers = self._labels.numbers()
+        return np.arange(self.size, dtype=float) if numbers is None else numbers
 
     @property
     def step(self) -> float | None:
         """The distance between neighbours when all are equally far apart, else None."""
-        if self._positions is None:
-            return 1.0
-        steps = np.diff(self._positions)
+        if self._positions is None and isinstance(self._labels, RangeLabels):
+            return float(self._labels[1] - self._labels[0])
+        steps = np.diff(self.positions)
         return float(steps[0]) if np.all(steps == steps[0]) else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -212,8 +230,11 @@ class Ordinal(OnALine, ListedDomain):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild from plain data."""
-        return cls(listed_values(data.get("values")), data.get("positions"))
+        """Rebuild from plain data; numbers out of order, which early versions took, are in the order of their codes."""
+        values, positions = listed_values(data.get("values")), data.get("positions")
+        if positions is None and not make_labels(values).increase():
+            positions = range(len(values))
+        return cls(values, positions)
 
 
 def listed_values(values: Any) -> Any:

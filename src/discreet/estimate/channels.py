@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from discreet.domains import Domain
 from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate.moments import MAX_COVARIANCE, conditional_variances
+from discreet.estimate.profile_likelihood import General, Profile, Symmetric, TwoValues
 from discreet.estimate.simplex import Fit, channel_fit, uniform_fit
 from discreet.mechanisms import FiniteMechanism
 from discreet.mechanisms.inverse import DenseInverse, Inverse, UniformInverse, indistinguishable
@@ -168,6 +169,15 @@ class Channels:
                 second = min(max(float(inverse.apply(weights / weights.sum())[1]), 0.0), 1.0)
                 return Fit(np.array([1 - second, second]), 0.0)
         return channel_fit(self.matrix(weights / weights.sum()), weights)
+
+    def profile(self, counts: Floats) -> Profile:
+        """The profile likelihood of every frequency for plain counts of reports."""
+        inverse = self.mechanisms[0].inverse if len(self.mechanisms) == 1 else None
+        if isinstance(inverse, UniformInverse):
+            other = -inverse.shift / inverse.scale
+            return Symmetric(counts, other + 1 / inverse.scale, other)
+        channel = self.matrix(counts / counts.sum())
+        return TwoValues(channel, counts) if self.truths == 2 else General(channel, counts)
 
     def efficient(self, frequencies: Floats, shares: Floats) -> Inverse:
         """The correction that the maximum-likelihood estimate amounts to near the given frequencies.

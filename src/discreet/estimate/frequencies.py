@@ -244,10 +244,15 @@ def _maximum_likelihood(
         )
         return fit.frequencies, None, evidence.shares
     if fit.on_boundary:
-        valid = "chebyshev" if channels.line is None else "wilson, clopper-pearson, chebyshev"
+        if channels.line is not None:
+            valid = "intervals from report shares (wilson, clopper-pearson, chebyshev) do"
+        elif evidence.survey is None and evidence.weights is None:
+            valid = f"{'likelihood-ratio' if channels.truths == 2 else 'score'} and chebyshev intervals do"
+        else:
+            valid = "with survey weights, strata or clusters the unbiased estimate is the safer one"
         told.append(
             "the estimate is on the boundary of the simplex, where normal theory (standard errors, wald) does not "
-            f"hold; intervals from report shares ({valid}) do"
+            f"hold; {valid}"
         )
     correction = channels.efficient(fit.frequencies, evidence.shares)
     return fit.frequencies, correction, channels.expected_shares(fit.frequencies, evidence.shares)

@@ -21,7 +21,7 @@ from discreet.errors import EstimationError
 Floats = NDArray[np.float64]
 
 #: Every interval method, with what it needs.
-METHODS = ("wilson", "clopper-pearson", "chebyshev", "wald", "simultaneous")
+METHODS = ("wilson", "clopper-pearson", "chebyshev", "wald", "simultaneous", "score", "likelihood-ratio")
 #: Rounding of one multiplication and one addition, in units of the larger term.
 _ROUNDING = 8 * np.finfo(float).eps
 

@@ -27,6 +27,8 @@ _ROUNDING = 1e-13
 _MAX_STEPS = 100
 #: Steps without gain after which a fit that is good enough is taken.
 _PATIENCE = 5
+#: Newton steps, each with a value that may enter or leave, before the search starts afresh.
+_NEARBY_STEPS = 12
 #: Share of the way to the boundary that a step may go.
 _SHORT_OF_BOUNDARY = 0.995
 
@@ -106,6 +108,49 @@ def channel_fit(channel: Floats, counts: Floats) -> Fit:
             "the channel is too close to singular"
         )
     return Fit(best, max(0.0, best_gap * total))
+
+
+def nearby_fit(channel: Floats, counts: Floats, start: Floats) -> Fit:
+    """The maximum for any channel from a start near it, with the same certificate as :func:`channel_fit`.
+
+    Newton's method on the values that the start has. A value whose frequency reaches zero leaves, one toward which
+    the likelihood rises enters. Where this does not reach the maximum in a few steps, :func:`channel_fit` does.
+    """
+    problem = _Problem.of(channel, counts)
+    total = float(counts.sum())
+    good = max(LIKELIHOOD_GAP / total, _ROUNDING)
+    f = start / start.sum()
+    present = f > 0
+    for _ in range(_NEARBY_STEPS):
+        shares = f @ problem.channel
+        if not np.all(shares > 0):
+            break
+        advantage = problem.advantage(f)
+        if advantage.max() <= good:
+            return Fit(f, max(0.0, float(advantage.max()) * total))
+        present |= advantage > max(good, float(advantage.max()) / 2)
+        try:
+            step = _restricted_newton(problem, shares, present)
+        except np.linalg.LinAlgError:
+            break
+        reach = min(_largest(f[present], step), 1.0)
+        f = f.copy()
+        f[present] = np.where(f[present] + reach * step <= _ROUNDING, 0.0, f[present] + reach * step)
+        f /= f.sum()
+        present = f > 0
+    return channel_fit(channel, counts)
+
+
+def _restricted_newton(problem: _Problem, shares: Floats, present: NDArray[np.bool_]) -> Floats:
+    """The Newton step of the mean log-likelihood over the present values: ``H Δf + ν·1 = gradient``, ``Σ Δf = 0``."""
+    differences = problem.differences[present]
+    size = differences.shape[0]
+    scaled = differences * (np.sqrt(problem.weights) / shares)
+    system = np.ones((size + 1, size + 1))
+    system[:size, :size] = scaled @ scaled.T
+    system[size, size] = 0.0
+    right = np.append(differences @ (problem.weights / shares), 0.0)
+    return np.asarray(np.linalg.solve(system, right)[:size])
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 from discreet.errors import ManifestError, ReleaseError
 from discreet.manifest.block import Block
 from discreet.manifest.document import Manifest, Survey
+from discreet.manifest.exposure import Combination, choosing_columns, count_designs, expected_rows
 from discreet.manifest.reading import ReleasedColumn
 from discreet.manifest.storage import read_csv_manifest, read_parquet_manifest
 from discreet.manifest.tables import ParquetTable, TableFile, file_table, rows_per_batch
@@ -115,6 +116,20 @@ class Release:
     def guarantee(self) -> Guarantee:
         """What is promised about a row, or about a person where rows per person were declared."""
         return self.manifest.guarantee
+
+    def explain(self) -> str:
+        """The promise in words, with how many rows it is expected to expose, counted by design.
+
+        Rows are called people where it was declared that everybody has one.
+        """
+        blocks, choosing = self.manifest.blocks, choosing_columns(self.manifest.blocks)
+        counts: Mapping[Combination, int] = {(): self.rows}
+        if choosing:
+            counts = count_designs(self.batches(choosing), choosing)
+        expected = expected_rows(blocks, choosing, counts)
+        whom = {"people" if self.manifest.rows_per_person == 1 else "rows": self.rows}
+        text = self.guarantee.explain(**whom, failing=expected.failing, exposed=expected.exposed)
+        return "\n".join([text, *(f"Exposed rows of {line}." for line in expected.by_design)])
 
     @property
     def columns(self) -> list[str]:

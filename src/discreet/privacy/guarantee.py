@@ -141,14 +141,30 @@ class Guarantee:
         odds = math.log(prior) - math.log1p(-prior)
         return _logistic(odds - self.epsilon), _logistic(odds + self.epsilon)
 
-    def explain(self, people: int | None = None) -> str:
+    def explain(
+        self,
+        people: int | None = None,
+        *,
+        rows: int | None = None,
+        failing: float | None = None,
+        exposed: float | None = None,
+    ) -> str:
         """The promise in words for a respondent and an ethics board.
 
         Parameters
         ----------
         people : int, optional
-            How many people take part; chances are then also given as expected numbers of people.
+            How many people take part, one row each; chances are then also given as expected numbers of people.
+        rows : int, optional
+            How many rows there are, where it is not known how many people they are of.
+        failing, exposed : float, optional
+            How many of them are expected to meet δ, and to be exposed, where that was counted by design
+            (``Release.explain``); by default all of them under the stated chance.
         """
+        if people is not None and rows is not None:
+            raise PrivacyError("give the number of people or of rows, not both")
+        whom = "people" if rows is None else "rows"
+        total = people if rows is None else rows
         lines = [f"What is protected: {_UNIT_WORDS[self.unit]}."]
         if math.isinf(self.epsilon):
             lines.append(
@@ -167,16 +183,19 @@ class Guarantee:
                 lines.append(f'  a belief of {prior:.0%} in "yes" to between {ends},')
             lines[-1] = lines[-1].rstrip(",") + "."
         if self.delta > 0:
-            lines.append(
-                f"This can fail with probability up to δ = {_figure(self.delta)}{_people(self.delta, people)}."
-            )
+            among = _among(self.delta, total, whom, failing)
+            lines.append(f"This can fail with probability up to δ = {_figure(self.delta)}{among}.")
         elif math.isfinite(self.epsilon):
             lines.append("This holds without exception (δ = 0).")
         if self.exposure > 0:
             lines.append(
                 "EXPOSURE: with probability up to "
-                f"{_figure(self.exposure)}{_people(self.exposure, people)} "
-                "a person's report proves their true answer."
+                f"{_figure(self.exposure)}{_among(self.exposure, total, whom, exposed)} "
+                + (
+                    "a person's report proves their true answer."
+                    if rows is None
+                    else "a report proves the true answer."
+                )
             )
         else:
             lines.append("No report ever proves what the truth was.")
@@ -280,11 +299,12 @@ def _percent(share: float, *, up: bool) -> str:
     return f"{rounded:.{digits}f} %"
 
 
-def _people(chance: float, people: int | None) -> str:
-    if people is None:
+def _among(chance: float, total: int | None, whom: str, counted: float | None) -> str:
+    """How many of them that is: as counted, or all of them under this chance."""
+    if total is None:
         return ""
-    if isinstance(people, bool) or not isinstance(people, int) or people < 0:
-        raise PrivacyError(f"people must be a whole number ≥ 0, not {people!r}")
-    expected = chance * people
+    if isinstance(total, bool) or not isinstance(total, int) or total < 0:
+        raise PrivacyError(f"{whom} must be a whole number ≥ 0, not {total!r}")
+    expected = chance * total if counted is None else counted
     shown = f"{expected:,.0f}" if expected >= 100 else f"{expected:.3g}"
-    return f" (about {shown} of {people:,} people)"
+    return f" (about {shown} of {total:,} {whom})"

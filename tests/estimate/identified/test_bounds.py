@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import EstimationError, Grid, NotIdentifiedError, Ordinal, Randomness, design, estimate
+from discreet import EstimationError, Grid, NotIdentifiedError, Ordinal, Randomness, design, domains, estimate
 from discreet.estimate.evidence import Evidence
 from discreet.estimate.identified import Identified, Possible, share_region
 from discreet.mechanisms import BipartiteResponse, ChannelResponse, GeneralizedResponse
@@ -102,6 +102,19 @@ def test_ranges_from_linear_programmes_cover():
         good &= median.low <= 1 <= median.high
         missed += not good
     assert missed <= 3  # 5 % would be 3; the region is conservative
+
+
+def test_the_mean_of_numbers_is_in_their_units():
+    """Months 1 to 12: the range of the mean is that of the numbers, one above that of the codes; also when reopened."""
+    mechanism = BipartiteResponse(12, 2, 3.0)
+    counts = simulated(mechanism, np.eye(12)[6], 2000, 1)
+    months = Ordinal(range(1, 13))
+    for labels in (months, domains.from_dict(months.to_dict())):
+        mean = estimate.frequencies(counts=counts, mechanism=mechanism, labels=labels, method="bounds").mean()
+        assert mean.low <= 7 <= mean.high
+        assert mean.low > 6.1
+    codes = estimate.frequencies(counts=counts, mechanism=mechanism, labels=list(range(12)), method="bounds").mean()
+    assert mean.low == pytest.approx(codes.low + 1, abs=1e-6)
 
 
 @given(st.integers(0, 10**6), st.integers(2, 7), st.integers(2, 7))
