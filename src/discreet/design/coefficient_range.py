@@ -6,14 +6,14 @@ are looked for on points that fill the box, and by climbing (L-BFGS-B) from the 
 is one that occurs; that no larger one does is not proven by a search.
 
 Two things are proven. *From below*: the smallest worst regret over any set of points of the box is a bound for every
-design, so the minimax design of the points found so far either has no larger regret anywhere, or the search adds the
-point where it has. *From above*: criteria are monotone and homogeneous in the variances V of the rows (see
-`label_criteria`), so that ``value(d, β)/value(c, β)`` is at most the largest ``V_d(π)/V_c(π)`` at any prevalence π of a row.
+design; the point where the minimax design of these points has a larger regret is added, and the problem solved again.
+*From above*: criteria are monotone and homogeneous in the variances V of the rows (see `label_criteria`), so that
+``value(d, β)/value(c, β)`` is at most the largest ``V_d(π)/V_c(π)`` at any prevalence π of a row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import product
@@ -38,8 +38,6 @@ _APART = 0.2
 BEST = 1e-9
 #: Minimax problems solved before the best design so far is taken, with the gap that it has.
 _ROUNDS = 30
-#: Rows times points that are judged at once, so that a large table needs little memory.
-_CELLS = 2**16
 #: Square roots of primes are irrational and independent: multiples modulo one fill the box evenly (Weyl 1916).
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29)
 
@@ -150,26 +148,18 @@ class CoefficientRange:
     @cached_property
     def _corner_values(self) -> Floats:
         """The criterion of every corner (columns) at the standing points (rows)."""
-        return self._values(self.corners, self.points)
-
-    def _values(self, designs: Sequence[Design], points: Floats) -> Floats:
-        """The criterion of every design (columns) at every point (rows)."""
-        at_once = max(1, _CELLS // len(self.problem.covariates))
-        pieces = (self.problem.at(points[i : i + at_once]) for i in range(0, len(points), at_once))
-        return np.vstack(
-            [np.column_stack([piece.values(partial(two_report_variance, *one)) for one in designs]) for piece in pieces]
-        )
+        return self.problem.at(self.points).table(self.corners)
 
     def ratios(self, design: Design, points: Floats) -> Floats:
         """One plus the regret of a design at every point."""
-        values = self._values((design, *self.corners), points)
+        values = self.problem.at(points).table((design, *self.corners))
         return np.asarray(values[:, 0] / values[:, 1:].min(axis=1))
 
     def worst(self, design: Design) -> Worst:
         """The largest regret of a design that is found in the box."""
         from scipy.optimize import minimize
 
-        ratios = self._values((design,), self.points) / self._corner_values
+        ratios = self.problem.at(self.points).table((design,)) / self._corner_values
         width = self.high - self.low
         ends, tried = [self.points[ratios.max(axis=1).argmax()]], len(self.points)
         for corner, column in zip(self.corners, ratios.T, strict=True):
@@ -237,7 +227,7 @@ class CoefficientRange:
 
     def _minimax_over(self, points: Floats, edges: Edges) -> Minimax:
         problem = self.problem.at(points)
-        best = self._values(self.corners, points).min(axis=1)
+        best = problem.table(self.corners).min(axis=1)
         return EdgeProblem(
             edges.warner,
             edges.corner,

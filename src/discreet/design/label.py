@@ -24,6 +24,8 @@ Floats = NDArray[np.float64]
 
 #: Above this many coefficients a box of ranges has too many corners to look at each.
 _MAX_BOX = 10
+#: A proven bound of a regret above this says little and is left out.
+_TELLING = 10.0
 #: Rows on which criteria are averaged; more covariates than this are thinned evenly.
 MAX_ROWS = 20_000
 
@@ -50,14 +52,16 @@ def label(
         Public; with a column of ones if the model has an intercept. Nothing is read from the labels.
     coefficients : array (d,), array (scenarios, d), or (low, high)
         What is assumed of the coefficients: one guess, several scenarios, or a range for each. With more than one
-        the worst relative regret is minimised over the whole edge of the feasible region.
+        the worst relative regret is minimised over the whole edge of the feasible region. Over a range it is
+        searched for in the whole box: ``objective`` is the largest regret found, and the notes say how many points
+        were tried and what is proven.
     link : {"logit", "probit", "cauchit", "cloglog"}
     criterion : {"A", "D", "T"}
         A: the average variance of the coefficients (covariates standardised first). D: the volume of their
         confidence ellipsoid. T: the trace of the information, which is not an average variance.
     classes : int
         Number of label values. Above 2 (up to 10, δ = 0): the optimum over *all* ε-private channels for a
-        multinomial logit; ``coefficients`` then has one row per class after the first.
+        multinomial logit; ``coefficients`` is then one set, a list with one row per class after the first.
     reports : {2, 4}
         4: the channel that dominates every two-report design for δ > 0.
 
@@ -74,6 +78,13 @@ def label(
     if classes != 2:
         from discreet.design.label_classes import label_classes
 
+        if reports != 2:
+            raise PrivacyError("reports is for labels with two classes; with more the channel finds its own number")
+        if _box(coefficients) is not None:
+            raise EstimationError(
+                "a range (low, high) of coefficients is for labels with two classes; with more give one set, as an "
+                "array or a list of rows"
+            )
         return label_classes(epsilon, delta, covariates, coefficients, link, criterion, classes)
     if reports not in (2, 4):
         raise PrivacyError(f"reports must be 2 or 4, not {reports!r}")
@@ -210,9 +221,9 @@ def _anywhere(epsilon: float, delta: float, problem: LabelProblem, reports: int)
     """The design of least worst regret over a box, whose ends are the problem's scenarios."""
     measure = f"Largest relative regret found in the range, of: {WORDS[problem.criterion].lower()}"
     if delta == 0 or reports == 4:
-        found = _without_assumptions(epsilon, delta, reports, no_covariates=False)
-        certificate = Optimality(0.0, 0.0, found.certificate.statement)
-        return Design(found.mechanism, 0.0, certificate, found.notes, measure)
+        best = _without_assumptions(epsilon, delta, reports, no_covariates=False)
+        certificate = Optimality(0.0, 0.0, best.certificate.statement)
+        return Design(best.mechanism, 0.0, certificate, best.notes, measure)
     asked, e = Fraction(delta), float(_middle(epsilon))
     points = {name: _floats(point) for name, point in corners(_middle(epsilon), asked).items()}
     box = CoefficientRange(problem, problem.scenarios[0], problem.scenarios[1], tuple(points.values()))
@@ -221,9 +232,9 @@ def _anywhere(epsilon: float, delta: float, problem: LabelProblem, reports: int)
     mechanism = rounded(epsilon, delta, partial(point_of, found.design, delta=asked))
     regret = found.worst.ratio - 1
     statement = (
-        "no (ε, δ)-private design with two reports has a smaller worst regret over the range than the bound: branch and "
-        f"bound over both tight edges against {found.against} of its points. The value is the largest regret found, not "
-        "a proven maximum"
+        "no (ε, δ)-private design with two reports has a smaller worst regret over the range than the bound: branch "
+        f"and bound over both tight edges against {found.against} of its points. The value is the largest regret "
+        "found, not a proven maximum"
     )
     return Design(
         mechanism, regret, Optimality(regret, found.bound - 1, statement), _range_notes(box, found, mechanism), measure
@@ -241,12 +252,12 @@ def _range_notes(box: CoefficientRange, found: RangeMinimax, mechanism: BinaryRe
     alone = "; ".join(f"({p:.4g}, {q:.4g}): {r - 1:.4g}" for (p, q), r in zip(box.corners, found.alone, strict=True))
     ceiling = box.ceiling(_floats((mechanism.p00, mechanism.p11))) - 1
     return (
-        f"the regret was computed at {found.tried:,} points of the range: vertices, middles, zeros, points spread evenly, "
-        "and on climbs from the worst of them",
+        f"the regret was computed at {found.tried:,} points of the range: vertices, middles, zeros, points spread "
+        "evenly, and on climbs from the worst of them",
         "no point was found at which another design is better"
         if regret <= BEST
         else f"the largest regret found, {regret:.4g}, is at coefficients ({where})",
-        f"proven: at no coefficients in the range is the regret above {ceiling:.4g}",
+        *([f"proven: nowhere in the range is the regret above {ceiling:.4g}"] if ceiling < _TELLING else []),
         f"candidates by largest regret found: {alone}",
         *exposure_notes_of(mechanism),
     )

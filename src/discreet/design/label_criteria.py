@@ -12,9 +12,9 @@ is optimal, and branch and bound works for several scenarios.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ Floats = NDArray[np.float64]
 VarianceAt = Callable[[Floats, Floats], Floats]
 #: A row whose variance is below this has no information worth counting; numbers near the smallest float lose digits.
 CERTAIN = 1e-280
+#: Rows times scenarios that are judged at once, so that a large table needs little memory.
+_CELLS = 2**16
 
 
 def two_report_variance(p00: float, p11: float, no: Floats, yes: Floats) -> Floats:
@@ -113,8 +115,15 @@ class LabelProblem:
         return np.stack([(X * row[:, None]).T @ X for row in weights]) / len(X)
 
     def values(self, variance_at: VarianceAt) -> Floats:
-        """The criterion for every scenario, for a design whose variance at prevalence π is ``variance_at(1 − π, π)``."""
+        """The criterion for every scenario, for a design of variance ``variance_at(1 − π, π)`` at prevalence π."""
         return judged(self.criterion, self.informations(variance_at))
+
+    def table(self, designs: Sequence[tuple[float, float]]) -> Floats:
+        """The criterion of every (p00, p11) (columns) in every scenario (rows), a few scenarios at a time."""
+        at_once = max(1, _CELLS // len(self.covariates))
+        pieces = (self.at(self.scenarios[i : i + at_once]) for i in range(0, len(self.scenarios), at_once))
+        columns = [partial(two_report_variance, *design) for design in designs]
+        return np.vstack([np.column_stack([piece.values(one) for one in columns]) for piece in pieces])
 
 
 def judged(criterion: str, information: Floats) -> Floats:
