@@ -30,8 +30,8 @@ def run_design(report: Report, *, quick: bool) -> list[Check]:
         "design_criteria": designs.disagreement(400 if quick else 4_000),
         "design_coefficients": designs.dependence_on_coefficients(),
         "design_three_fits": designs.repeated_randomisation(),
-        "design_ranges": designs.ranges(12 if quick else 200, 2_000 if quick else 10_000),
-        "design_pilots": pilots.comparison(2 if quick else 20),
+        "design_ranges": designs.ranges(5 if quick else 200, 2_000 if quick else 10_000),
+        "design_pilots": pilots.comparison(2, (500,)) if quick else pilots.comparison(20),
     }.items():
         report.table(name, table)
         claims += found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ DESIGNS = ("for the estimate alone", "symmetric, no pilot", "on average (ours)")
 
 
 def regrets(size: int, epsilon: float, delta: float, beta: Floats, seed: int) -> tuple[bool, list[float]]:
-    """Whether the pilot's estimate is finite, and the relative regret (A) of the three ways at the true coefficients."""
+    """Whether the pilot's estimate is finite, and the relative regret (A) of the three ways at the truth."""
     generator = np.random.default_rng([SEED, 6, seed])
     X = np.column_stack([np.ones(size), generator.standard_normal(size)])
     labels = (generator.random(size) < 1 / (1 + np.exp(-X @ beta))).astype(np.uint8)
@@ -43,20 +43,20 @@ def regrets(size: int, epsilon: float, delta: float, beta: Floats, seed: int) ->
     return done.fit.converged, [plugged, regret(*values.corners[0]), regret(float(second.p00), float(second.p11))]
 
 
-def runs(count: int) -> Iterator[tuple[int, float, float, bool, list[float]]]:
+def runs(count: int, sizes: Sequence[int]) -> Iterator[tuple[int, float, float, bool, list[float]]]:
     """Every size, level and truth, ``count`` times."""
-    for number, (size, (epsilon, delta)) in enumerate((s, level) for s in SIZES for level in LEVELS):
+    for number, (size, (epsilon, delta)) in enumerate((s, level) for s in sizes for level in LEVELS):
         for which, beta in enumerate(TRUTHS):
             for run in range(count):
                 seed = (number * len(TRUTHS) + which) * 10_000 + run
                 yield size, epsilon, delta, *regrets(size, epsilon, delta, np.array(beta), seed)
 
 
-def comparison(count: int) -> tuple[Table, list[Check]]:
+def comparison(count: int, sizes: Sequence[int] = SIZES) -> tuple[Table, list[Check]]:
     """Mean and upper regret by number of people, over all levels and truths."""
-    found = list(runs(count))
+    found = list(runs(count, sizes))
     rows, means = [], {}
-    for size in SIZES:
+    for size in sizes:
         chosen = [one for one in found if one[0] == size]
         infinite = np.mean([not one[3] for one in chosen])
         values = np.array([one[4] for one in chosen])
@@ -67,7 +67,7 @@ def comparison(count: int) -> tuple[Table, list[Check]]:
             upper, largest = float(np.quantile(known, 0.95)), float(known.max())
             rows.append([size, float(infinite), name, len(known), float(known.mean()), error, upper, largest])
     columns = ["n", "infinite pilots", "second design", "runs", "mean regret", "± MC", "95 %", "largest"]
-    better = {size: (means[size, DESIGNS[0]], means[size, DESIGNS[2]]) for size in SIZES}
+    better = {size: (means[size, DESIGNS[0]], means[size, DESIGNS[2]]) for size in sizes}
     return Table("What the second wave loses, pilot of n/10", columns, rows), [
         Check(
             "averaging over what the pilot leaves open beats trusting its estimate",
