@@ -54,8 +54,8 @@ def table_1(runs: int) -> tuple[list[Comparison], Table, list[Check]]:
         for j, function in enumerate(FUNCTIONS):
             for name, printed in (("oracle", setting.oracle), ("sl", setting.sl), ("drcl", setting.drcl)):
                 ours = float(errors[name][j])
-                # Of the root of a mean of squares, in our runs and in the paper's 5,000. Where the bias dominates, as for
-                # SL, this is far less than the share 1/√(2 runs) of errors that average to zero.
+                # Of the root of a mean of squares, in our runs and in the paper's 5,000. Where the bias dominates, as
+                # for SL, this is far less than the share 1/√(2 runs) of errors that average to zero.
                 error = float(squares[name][:, j].std()) / (2 * ours) * math.sqrt(1 / runs + 1 / 5_000)
                 label = f"{function}, {name}, n = {setting.n}, λ = {setting.scale}"
                 off = abs(ours - float(printed[j])) > 0.0005 + 4 * error
