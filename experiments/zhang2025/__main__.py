@@ -31,7 +31,7 @@ def run_design(report: Report, *, quick: bool) -> list[Check]:
         "design_coefficients": designs.dependence_on_coefficients(),
         "design_three_fits": designs.repeated_randomisation(),
         "design_ranges": designs.ranges(5 if quick else 200, 2_000 if quick else 10_000),
-        "design_pilots": pilots.comparison(1, (500,)) if quick else pilots.comparison(20),
+        "design_pilots": pilots.comparison(1, (500,)) if quick else pilots.comparison(10),
     }.items():
         report.table(name, table)
         claims += found
