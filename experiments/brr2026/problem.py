@@ -27,6 +27,8 @@ DATA_SETS = {
     "FourSquare": ("foursquare_us_poi.csv", 3_000, 278, (64, 14)),
 }
 FIGURE_8_LEVELS = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
+#: Drawings of places: the paper has one, and does not say which.
+FIGURE_8_DRAWINGS = 5
 #: What section 5.3 states: by how much BRR is below L-SRR, on average and at best.
 FIGURE_8_STATED = {"Gowalla": (0.087, 0.234, 2.0), "FourSquare": (0.067, 0.143, 0.25)}
 

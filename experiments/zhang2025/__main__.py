@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from experiments.reporting import ROOT, Check, Report
-from experiments.zhang2025 import coverage, designs, figures, prediction, simulation, survey
+from experiments.zhang2025 import coverage, designs, figures, pilots, prediction, simulation, survey
 from experiments.zhang2025.coverage import CELLS
 from experiments.zhang2025.problem import LINKS, SCENARIOS, SIZE
 from experiments.zhang2025.simulation import Plan
@@ -24,12 +24,14 @@ QUICK = Plan(n=10_000, runs=8, epsilons=(0.7, 1.0))
 
 
 def run_design(report: Report, *, quick: bool) -> list[Check]:
-    """A against T, dependence on β, and what three fits spend."""
+    """A against T, dependence on β, what three fits spend, ranges of β and pilots."""
     claims = []
     for name, (table, found) in {
         "design_criteria": designs.disagreement(400 if quick else 4_000),
         "design_coefficients": designs.dependence_on_coefficients(),
         "design_three_fits": designs.repeated_randomisation(),
+        "design_ranges": designs.ranges(5 if quick else 200, 2_000 if quick else 10_000),
+        "design_pilots": pilots.comparison(1, (500,)) if quick else pilots.comparison(10),
     }.items():
         report.table(name, table)
         claims += found

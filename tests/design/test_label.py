@@ -113,13 +113,12 @@ def test_units_of_covariates_do_not_matter():
         assert one.objective == pytest.approx(other.objective, rel=1e-9)
 
 
-def test_a_range_of_coefficients_minimises_the_worst_regret():
-    """No design on the edges has a smaller worst regret over the corners of the box."""
-    low, high = [-3.0, 0.0, 0.0], [0.0, 1.0, 1.0]
-    found = label(1.0, 0.4, X, (low, high))
+def test_several_scenarios_minimise_the_worst_regret():
+    """No design on the edges has a smaller worst regret over the scenarios."""
+    scenarios = np.array([[a, b, c] for a in (-3, 0) for b in (0, 1) for c in (0, 1)] + [[-1.5, 0.5, 0.5]], float)
+    found = label(1.0, 0.4, X, scenarios)
     assert 0 < found.certificate.value < 3
     assert found.certificate.gap <= 1e-6 * (1 + found.certificate.value)
-    scenarios = np.array([[a, b, c] for a in (-3, 0) for b in (0, 1) for c in (0, 1)] + [[-1.5, 0.5, 0.5]], float)
     e = math.e
     keep = (e + 0.4) / (e + 1)
     spread = np.where(X.std(axis=0) > 0, X.std(axis=0), 1)
@@ -133,6 +132,123 @@ def test_a_range_of_coefficients_minimises_the_worst_regret():
     )
     assert found.objective <= grid + 1e-4
     assert found.objective == pytest.approx(regret((float(found.mechanism.p00), float(found.mechanism.p11))), abs=1e-4)
+
+
+def test_the_largest_regret_of_a_range_may_lie_on_a_face():
+    """Corners and middle of this box show a regret of .311; at (2.5, 0), on a face, it is .808, and that is stated."""
+    Z = np.column_stack([np.ones(101), np.linspace(-1.7, 1.7, 101)])
+    found = label(0.7, 0.1, Z, ([0.4, -1.0], [2.5, 1.0]), criterion="D")
+    assert found.objective == pytest.approx(0.8084, abs=1e-4)
+    assert "Largest relative regret found" in found.measure
+    assert any("at coefficients (2.5, 0)" in note for note in found.notes)
+    assert any("points of the range" in note for note in found.notes)
+    assert found.certificate.gap <= 1e-6
+
+
+CURVES = {
+    "logit": (lambda t: 1 / (1 + np.exp(-t)), lambda t: np.exp(-t) / (1 + np.exp(-t)) ** 2),
+    "cauchit": (lambda t: 0.5 + np.arctan(t) / np.pi, lambda t: 1 / (np.pi * (1 + t * t))),
+    "cloglog": (lambda t: 1 - np.exp(-np.exp(t)), lambda t: np.exp(t - np.exp(t))),
+}
+
+
+def dense_regret(point, epsilon, delta, Z, points, link, criterion):
+    """The largest regret of a design at many coefficients, written out."""
+    keep = (math.exp(epsilon) + delta) / (math.exp(epsilon) + 1)
+    spread = np.where(Z.std(axis=0) > 1e-12, Z.std(axis=0), 1)
+    curve, slope = CURVES[link]
+    pi, g = curve(points @ Z.T), slope(points @ Z.T)
+    values = []
+    for p00, p11 in (point, (keep, keep), (1, delta), (delta, 1)):
+        q = 1 - p00 + (p00 + p11 - 1) * pi
+        weights = ((p00 + p11 - 1) * g) ** 2 / (q * (1 - q))
+        values.append(CRITERIA[criterion](np.einsum("bi,ij,ik->bjk", weights, Z / spread, Z / spread, optimize=True)))
+    return (values[0] / np.min(values[1:], axis=0)).max() - 1
+
+
+def test_no_dense_search_of_a_box_passes_the_stated_regret():
+    """Random boxes against 4,000 random points each, half of them on faces; looking at vertices only would fail."""
+    rng = np.random.default_rng(11)
+    at_vertices_only = []
+    for d, link, criterion in [(1, "cloglog", "A"), (2, "logit", "D"), (2, "cauchit", "A"), (3, "cauchit", "T"),
+                               (3, "logit", "A"), (4, "logit", "D")]:  # fmt: skip
+        Z = np.column_stack([np.ones(40), rng.normal(size=(40, d - 1))])
+        centre, half = rng.normal(0, 0.8, d), rng.uniform(0.3, 1.8, d)
+        epsilon, delta = rng.uniform(0.1, 0.9), rng.uniform(0.01, 0.2)
+        found = label(epsilon, delta, Z, (centre - half, centre + half), link, criterion)
+        share = rng.uniform(-1, 1, (4000, d))
+        share[::2] = np.where(rng.random((2000, d)) < 0.5, np.sign(share[::2]), share[::2])
+        point = (float(found.mechanism.p00), float(found.mechanism.p11))
+        dense, vertices = (
+            dense_regret(point, epsilon, delta, Z, centre + half * s, link, criterion) for s in (share, np.sign(share))
+        )
+        assert dense <= found.objective + 1e-6 * (1 + found.objective)
+        assert dense >= 0.9 * found.objective - 1e-9  # what is stated occurs
+        assert found.certificate.gap <= 1e-6 * (1 + found.objective)
+        at_vertices_only.append(dense - vertices)
+    assert max(at_vertices_only) > 0.02
+
+
+def test_the_slope_of_the_criterion_is_its_derivative():
+    """Analytic gradients in the coefficients against central differences, for every link and criterion."""
+    from discreet.design.coefficient_range import log_criterion
+    from discreet.design.label_criteria import label_problem
+
+    beta = np.array([0.4, -0.7, 0.3])
+    for link in LINKS:
+        for criterion in "ADT":
+            problem = label_problem(X, beta[None, :], link, criterion)
+            at = problem.scenarios[0]
+            _, gradient = log_criterion(problem, (0.95, 0.4))
+            h = 1e-6
+            for j, step in enumerate(h * np.eye(3)):
+                up, down = (log_criterion(problem.at((at + s)[None, :]), (0.95, 0.4))[0] for s in (step, -step))
+                assert gradient[j] == pytest.approx((up - down) / (2 * h), rel=1e-5, abs=1e-8)
+
+
+def test_the_proven_bound_holds_at_every_prevalence():
+    """Ratios of variances on a fine grid of the prevalences in reach never pass the bound, and come close to it."""
+    from discreet.design.coefficient_range import CoefficientRange
+    from discreet.design.label_criteria import label_problem, two_report_variance
+
+    Z = np.column_stack([np.ones(30), np.linspace(-1, 1, 30)])
+    e, delta = math.exp(0.7), 0.1
+    keep = (e + delta) / (e + 1)
+    corners = ((keep, keep), (1.0, delta), (delta, 1.0))
+    problem = label_problem(Z, np.array([[-1.0, 0.0], [2.0, 1.0]]), "logit", "A")
+    box = CoefficientRange(problem, problem.scenarios[0], problem.scenarios[1], corners)
+    pi = 1 / (1 + np.exp(-np.linspace(-2, 3, 5001)))
+    for point in (*corners, (0.9, 0.3)):
+        ratios = [two_report_variance(*point, 1 - pi, pi) / two_report_variance(*c, 1 - pi, pi) for c in corners]
+        assert np.max(ratios) <= box.ceiling(point) * (1 + 1e-12)
+        assert np.max(ratios) >= box.ceiling(point) * (1 - 1e-4)
+        assert box.worst(point).ratio <= box.ceiling(point)
+
+
+def test_a_range_needs_no_compromise_without_delta_or_with_four_reports():
+    """These designs are best at every β: the regret over any range is zero, and no β is needed."""
+    ends = ([-3.0, -1.0, -1.0], [3.0, 1.0, 1.0])
+    assert label(0.7, 0.0, X, ends).objective == 0
+    four = label(0.7, 0.2, X, ends, reports=4)
+    assert four.objective == 0
+    assert four.mechanism == design.binary(0.7, 0.2, reports=4).mechanism
+
+
+def test_labels_that_are_almost_certain_keep_their_digits():
+    """With π within 1e-12 of 1 the mirrored problem gives the mirrored design and the same value."""
+    ones = np.ones((30, 1))
+    low, high = (label(1.0, 0.3, ones, [sign * 28.0], criterion="A") for sign in (-1, 1))
+    assert low.objective == pytest.approx(high.objective, rel=1e-9)
+    assert (low.mechanism.p00, low.mechanism.p11) == (high.mechanism.p11, high.mechanism.p00)
+
+
+def test_a_constant_column_of_any_value_is_an_intercept():
+    """A column of .1 has a standard deviation of 1e-17 in floats, which is no spread to divide by."""
+    constant = np.column_stack([np.full(150, 0.1), X[:, 1]])
+    one = label(1.0, 0.3, constant, [-20.0, 0.5], criterion="D")
+    assert one.objective == pytest.approx(
+        label(1.0, 0.3, X[:, :2], [-2.0, 0.5], criterion="D").objective * 10, rel=1e-6
+    )
 
 
 def test_scenarios_that_agree_need_no_compromise():
@@ -248,6 +364,13 @@ def test_t_is_warned_about_for_many_classes():
         ({"epsilon": 1, "delta": 0.1, "classes": 3}, PrivacyError, "delta = 0"),
         ({"epsilon": 1, "classes": 3, "link": "probit"}, EstimationError, "logit"),
         ({"epsilon": 1, "classes": 3, "coefficients": [1, 2]}, EstimationError, "one row for each class"),
+        ({"epsilon": 1, "classes": 3, "reports": 4}, PrivacyError, "two classes"),
+        (
+            {"epsilon": 1, "classes": 3, "covariates": X, "coefficients": ([0, 0, 0], [1, 1, 1])},
+            EstimationError,
+            "range",
+        ),
+        ({"epsilon": 1, "delta": 0.1, "covariates": X, "coefficients": ([0, 0], [1, 1, 1])}, EstimationError, "equal"),
         ({"epsilon": 1, "reports": 3}, PrivacyError, "reports"),
         ({"epsilon": 1, "covariates": X, "coefficients": [1, 2, 3], "reports": 4}, PrivacyError, "delta > 0"),
         ({"epsilon": 0}, PrivacyError, "epsilon"),

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from discreet import EstimationError, Randomness, estimate
+from discreet import EstimationError, Randomness, design, estimate
 from discreet.design import label_with_pilot
 
 
@@ -71,3 +71,70 @@ def test_impossible_pilots_are_refused(arguments):
     X, y = data(1000)
     with pytest.raises(EstimationError):
         label_with_pilot(**({"labels": y, "covariates": X, "epsilon": 1.0} | arguments))
+
+
+def test_a_pilot_that_says_little_is_not_taken_at_its_word():
+    """With n = 500 and ε = .3 most estimates are infinite, and designs made for them alone cost more."""
+    from discreet.design import label
+
+    infinite, old, new = 0, [], []
+    chance = np.random.default_rng(11)
+    for run in range(25):
+        X, _ = data(500, seed=run)
+        beta = np.array([chance.choice([-2.0, 0.0, 2.0]), 0.8])
+        y = (chance.random(500) < 1 / (1 + np.exp(-X @ beta))).astype(np.uint8)
+        done = label_with_pilot(y, X, 0.3, 0.02, randomness=Randomness.seeded(run))
+        infinite += not done.fit.converged
+        best = label(0.3, 0.02, X, beta).objective
+        alone = label(0.3, 0.02, X, done.fit.coefficients).mechanism
+        for mechanism, regrets in ((alone, old), (done.design.mechanism, new)):
+            regrets.append(criterion_of(mechanism, X, beta) / best - 1)
+        named = "is no finite maximum" if not done.fit.converged else "is finite"
+        assert named in done.summary()
+        assert named in done.to_dict()["basis"]
+        assert done.to_dict()["estimate_is_finite"] == done.fit.converged
+    assert infinite >= 13
+    assert np.mean(new) < 0.7 * np.mean(old)
+
+
+def criterion_of(mechanism, X, beta):
+    """A of one answer at the true coefficients, written out."""
+    p00, p11 = float(mechanism.p00), float(mechanism.p11)
+    pi = 1 / (1 + np.exp(-X @ beta))
+    q = 1 - p00 + (p00 + p11 - 1) * pi
+    Z = X / np.where(X.std(axis=0) > 0, X.std(axis=0), 1)
+    weights = ((p00 + p11 - 1) * pi * (1 - pi)) ** 2 / (q * (1 - q))
+    return np.trace(np.linalg.inv((Z * weights[:, None]).T @ Z / len(Z)))
+
+
+def test_the_average_is_smallest_at_a_corner():
+    """No design on the tight edges has a smaller average log criterion over the draws."""
+    from discreet.design.pilot import label_on_average
+
+    X, _ = data(200)
+    draws = np.random.default_rng(5).normal([-1, 0.5], 1.5, (30, 2))
+    e, delta = math.exp(0.6), 0.15
+    found = label_on_average(0.6, delta, X, draws)
+    own = np.mean([np.log(criterion_of(found.mechanism, X, beta)) for beta in draws])
+
+    class Point:
+        def __init__(self, p00, p11):
+            self.p00, self.p11 = p00, p11
+
+    for p11 in np.linspace(delta, (e + delta) / (e + 1), 25):
+        p00 = min(1.0, 1 - (p11 - delta) / e)
+        for point in (Point(p00, p11), Point(p11, p00)):
+            assert own <= np.mean([np.log(criterion_of(point, X, beta)) for beta in draws]) + 1e-7
+
+
+def test_a_large_pilot_leaves_little_open():
+    """The draws narrow to the estimate, with its covariance."""
+    from discreet.design.pilot import plausible
+
+    X, y = data(200_000, seed=6)
+    keep = math.e / (1 + math.e)
+    reports = design.binary(1.0).mechanism.privatize(y, Randomness.seeded(6))
+    fit = estimate.binary_regression(X, reports, keep, keep)
+    draws = plausible(fit, 4000)
+    assert np.allclose(draws.mean(axis=0), fit.coefficients, atol=0.2 * fit.std_error.max())
+    assert np.allclose(draws.std(axis=0), fit.std_error, rtol=0.1)

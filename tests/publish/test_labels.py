@@ -80,6 +80,25 @@ def test_ranges_and_several_classes():
     assert estimate.frequencies(done, "cheated").estimate.sum() == pytest.approx(1)
 
 
+def test_a_symmetric_label_exposes_nobody():
+    """Asked for p00 = p11, the design has it, although a corner would be better for this regression."""
+    done = release(table(), Plan.parse(PLAN.replace("delta = 0.3", "delta = 0.3\nsymmetric = true")))
+    assert done.mechanism("cheated") == design.binary(1.0, 0.3, symmetric=True).mechanism
+    assert done.guarantee.exposure == 0
+    assert release(table(), Plan.parse(PLAN)).guarantee.exposure == pytest.approx(0.3)
+
+
+def test_a_label_with_four_reports():
+    """Four reports are the design that dominates all others, under the names that the plan gives."""
+    four = PLAN.replace("delta = 0.3", "delta = 0.3\nreports = 4")
+    done = release(table(), Plan.parse(four))
+    assert done.mechanism("cheated") == design.binary(1.0, 0.3, reports=4).mechanism
+    named = release(table(), Plan.parse(four.replace("reports = 4", 'reports = ["n", "y", "N", "Y"]')))
+    assert set(named.to_arrow()["cheated"].to_pylist()) <= {"n", "y", "N", "Y"}
+    two = release(table(), Plan.parse(four.replace("reports = 4", 'reports = ["n", "y"]')))
+    assert set(two.to_arrow()["cheated"].to_pylist()) == {"n", "y"}
+
+
 def test_before_the_data_is_read_the_promise_is_known():
     """The level does not depend on the design, so the plan states it without data."""
     plan = Plan.parse(PLAN)
@@ -98,6 +117,12 @@ def test_before_the_data_is_read_the_promise_is_known():
         (", coefficients = [-3.0, 0.02, 0.3]", "", "coefficients"),
         ('label = { formula = "age + C(sex)",', "label = {", "formula is missing"),
         ("delta = 0.3", 'delta = 0.3\nmissing = "category"', "blank|blanks"),
+        ("delta = 0.3", "delta = 0.3\nprevalence = 0.1", "private\\[0\\].prevalence"),
+        (
+            'mechanism = "randomized-response"',
+            'mechanism = "channel"\nmatrix = [["3/5", "2/5"], ["2/5", "3/5"]]',
+            "label belongs",
+        ),
     ],
 )
 def test_mistakes_name_the_key(old, new, message):

@@ -172,7 +172,7 @@ def _interval(epsilon: float, delta: float, low: float, high: float, *, nothing_
     statement = (
         "no (ε, δ)-private design with two reports has a smaller worst case: branch and bound over both tight edges"
     )
-    notes = (f"{known}: {why}", *_exposure_notes_of(mechanism))
+    notes = (f"{known}: {why}", *exposure_notes_of(mechanism))
     return Design(mechanism, value, Optimality(value, bound, statement), notes, measure)
 
 
@@ -281,7 +281,8 @@ def exposure_notes(chosen: str, delta: float) -> list[str]:
     ]
 
 
-def _exposure_notes_of(mechanism: BinaryResponse) -> list[str]:
+def exposure_notes_of(mechanism: BinaryResponse) -> list[str]:
+    """The same for a finished design, corner or not."""
     if mechanism.p00 == 1:
         return exposure_notes("no is kept", float(mechanism.p11))
     if mechanism.p11 == 1:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.design.binary import binary, exposure_notes, point_of
-from discreet.design.binary_region import Point, corners, edge_point, four_report_information, rounded, variance
-from discreet.design.label_criteria import WORDS, LabelProblem, label_problem
+from discreet.design.binary import binary, exposure_notes, exposure_notes_of, point_of
+from discreet.design.binary_region import Point, corners, edge_point, four_report_information, rounded
+from discreet.design.coefficient_range import BEST, CoefficientRange, Edges, RangeMinimax
+from discreet.design.label_criteria import WORDS, LabelProblem, label_problem, two_report_variance
 from discreet.design.minimax import EdgeProblem
 from discreet.design.result import Design, Optimality
 from discreet.errors import EstimationError, PrivacyError
+from discreet.mechanisms import BinaryResponse
 from discreet.mechanisms.rounding import checked_delta, checked_epsilon
 from discreet.privacy.bounds import exp_bounds
 
@@ -23,6 +24,8 @@ Floats = NDArray[np.float64]
 
 #: Above this many coefficients a box of ranges has too many corners to look at each.
 _MAX_BOX = 10
+#: A proven bound of a regret above this says little and is left out.
+_TELLING = 10.0
 #: Rows on which criteria are averaged; more covariates than this are thinned evenly.
 MAX_ROWS = 20_000
 
@@ -49,14 +52,16 @@ def label(
         Public; with a column of ones if the model has an intercept. Nothing is read from the labels.
     coefficients : array (d,), array (scenarios, d), or (low, high)
         What is assumed of the coefficients: one guess, several scenarios, or a range for each. With more than one
-        the worst relative regret is minimised over the whole edge of the feasible region.
+        the worst relative regret is minimised over the whole edge of the feasible region. Over a range it is
+        searched for in the whole box: ``objective`` is the largest regret found, and the notes say how many points
+        were tried and what is proven.
     link : {"logit", "probit", "cauchit", "cloglog"}
     criterion : {"A", "D", "T"}
         A: the average variance of the coefficients (covariates standardised first). D: the volume of their
         confidence ellipsoid. T: the trace of the information, which is not an average variance.
     classes : int
         Number of label values. Above 2 (up to 10, δ = 0): the optimum over *all* ε-private channels for a
-        multinomial logit; ``coefficients`` then has one row per class after the first.
+        multinomial logit; ``coefficients`` is then one set, a list with one row per class after the first.
     reports : {2, 4}
         4: the channel that dominates every two-report design for δ > 0.
 
@@ -73,17 +78,26 @@ def label(
     if classes != 2:
         from discreet.design.label_classes import label_classes
 
+        if reports != 2:
+            raise PrivacyError("reports is for labels with two classes; with more the channel finds its own number")
+        if _box(coefficients) is not None:
+            raise EstimationError(
+                "a range (low, high) of coefficients is for labels with two classes; with more give one set, as an "
+                "array or a list of rows"
+            )
         return label_classes(epsilon, delta, covariates, coefficients, link, criterion, classes)
     if reports not in (2, 4):
         raise PrivacyError(f"reports must be 2 or 4, not {reports!r}")
     if covariates is None or coefficients is None:
         return _without_assumptions(epsilon, delta, reports, covariates is None)
-    problem = label_problem(thinned(covariates), _scenarios(coefficients), link, criterion)
     if delta == 0 and reports == 4:
         raise PrivacyError("reports=4 needs delta > 0; with delta = 0 two reports are already optimal")
-    if reports == 4:
-        return _four(epsilon, delta, problem)
-    return _two(epsilon, delta, problem)
+    ends = _box(coefficients)
+    assumed = _scenarios(coefficients) if ends is None else ends
+    problem = label_problem(thinned(covariates), assumed, link, criterion)
+    if ends is not None:
+        return _anywhere(epsilon, delta, problem, reports)
+    return _four(epsilon, delta, problem) if reports == 4 else _two(epsilon, delta, problem)
 
 
 def thinned(covariates: ArrayLike) -> Floats:
@@ -94,22 +108,26 @@ def thinned(covariates: ArrayLike) -> Floats:
     return np.asarray(X[np.linspace(0, len(X) - 1, MAX_ROWS).round().astype(int)])
 
 
+def _box(coefficients: Any) -> Floats | None:
+    """The two ends of a range, or None if it is not one."""
+    if not (isinstance(coefficients, tuple) and len(coefficients) == 2 and np.ndim(coefficients[0]) == 1):
+        return None
+    try:
+        ends = np.array([np.asarray(end, dtype=float) for end in coefficients])
+    except (TypeError, ValueError):
+        raise EstimationError("a range of coefficients needs low ≤ high: numbers, of equal length") from None
+    if not np.all(np.isfinite(ends)) or np.any(ends[0] > ends[1]):
+        raise EstimationError("a range of coefficients needs low ≤ high: finite numbers, of equal length")
+    if ends.shape[1] > _MAX_BOX:
+        raise EstimationError(f"a range is limited to {_MAX_BOX} coefficients; give scenarios instead")
+    return ends
+
+
 def _scenarios(coefficients: Any) -> Floats:
     """One row per assumed set of coefficients."""
     try:
-        if isinstance(coefficients, tuple) and len(coefficients) == 2 and np.ndim(coefficients[0]) == 1:
-            low, high = (np.asarray(c, dtype=float) for c in coefficients)
-            if low.shape != high.shape or np.any(low > high):
-                raise EstimationError("a range of coefficients needs low ≤ high, of equal length")
-            if low.size > _MAX_BOX:
-                raise EstimationError(f"a range is limited to {_MAX_BOX} coefficients; give scenarios instead")
-            vertices = [list(v) for v in product(*zip(low, high, strict=True))]
-            scenarios = np.array([*vertices, (low + high) / 2])
-        else:
-            scenarios = np.atleast_2d(np.asarray(coefficients, dtype=float))
-    except (TypeError, ValueError) as error:
-        if isinstance(error, EstimationError):
-            raise
+        scenarios = np.atleast_2d(np.asarray(coefficients, dtype=float))
+    except (TypeError, ValueError):
         raise EstimationError("coefficients must be numbers: one set, several, or a range (low, high)") from None
     if scenarios.ndim != 2 or not np.all(np.isfinite(scenarios)):
         raise EstimationError("coefficients must be finite numbers: one set, several, or a range (low, high)")
@@ -128,11 +146,12 @@ def _without_assumptions(epsilon: float, delta: float, reports: int, no_covariat
     )
 
 
-def four_report_variance(exp_epsilon: float, delta: float, prevalences: Floats) -> Floats:
+def four_report_variance(exp_epsilon: float, delta: float, no: Floats, yes: Floats) -> Floats:
     """Inverse information about the prevalence in one answer through the four-report channel."""
     other = (1 - delta) / (exp_epsilon + 1)
+    smaller = np.minimum(no, yes)  # the channel treats both answers alike
     with np.errstate(divide="ignore"):
-        return np.asarray(1 / four_report_information(exp_epsilon * other, other, delta, prevalences))
+        return np.asarray(1 / four_report_information(exp_epsilon * other, other, delta, smaller))
 
 
 def _middle(epsilon: float) -> Fraction:
@@ -149,7 +168,7 @@ def _corner_values(epsilon: float, delta: float, problem: LabelProblem) -> dict[
     """The criterion of every corner in every scenario."""
     exp_epsilon = _middle(epsilon)
     return {
-        name: problem.values(partial(variance, *_floats(point)))
+        name: problem.values(partial(two_report_variance, *_floats(point)))
         for name, point in corners(exp_epsilon, Fraction(delta)).items()
     }
 
@@ -182,8 +201,7 @@ def _minimax(epsilon: float, delta: float, problem: LabelProblem, best: Floats, 
     asked = Fraction(delta)
 
     def regrets(u: float, mirrored: bool) -> Floats:
-        p00, p11 = _floats(edge_point(Fraction(u), Fraction(e), asked))
-        return problem.values(partial(variance, *((p11, p00) if mirrored else (p00, p11)))) / best
+        return problem.values(partial(two_report_variance, *_on_edge(e, delta, u, mirrored))) / best
 
     found = EdgeProblem((e + 1) / (e + 2 * delta - 1), 1 / delta, regrets).solve()
     mechanism = rounded(epsilon, delta, partial(point_of, found, delta=asked))
@@ -197,6 +215,52 @@ def _minimax(epsilon: float, delta: float, problem: LabelProblem, best: Floats, 
     )
     measure = f"Worst relative regret of: {WORDS[problem.criterion].lower()}"
     return Design(mechanism, found.value - 1, Optimality(found.value - 1, found.bound - 1, statement), notes, measure)
+
+
+def _anywhere(epsilon: float, delta: float, problem: LabelProblem, reports: int) -> Design:
+    """The design of least worst regret over a box, whose ends are the problem's scenarios."""
+    measure = f"Largest relative regret found in the range, of: {WORDS[problem.criterion].lower()}"
+    if delta == 0 or reports == 4:
+        best = _without_assumptions(epsilon, delta, reports, no_covariates=False)
+        certificate = Optimality(0.0, 0.0, best.certificate.statement)
+        return Design(best.mechanism, 0.0, certificate, best.notes, measure)
+    asked, e = Fraction(delta), float(_middle(epsilon))
+    points = {name: _floats(point) for name, point in corners(_middle(epsilon), asked).items()}
+    box = CoefficientRange(problem, problem.scenarios[0], problem.scenarios[1], tuple(points.values()))
+    edges = Edges((e + 1) / (e + 2 * delta - 1), 1 / delta, partial(_on_edge, e, delta))
+    found = box.minimax(edges)
+    mechanism = rounded(epsilon, delta, partial(point_of, found.design, delta=asked))
+    regret = found.worst.ratio - 1
+    statement = (
+        "no (ε, δ)-private design with two reports has a smaller worst regret over the range than the bound: branch "
+        f"and bound over both tight edges against {found.against} of its points. The value is the largest regret "
+        "found, not a proven maximum"
+    )
+    return Design(
+        mechanism, regret, Optimality(regret, found.bound - 1, statement), _range_notes(box, found, mechanism), measure
+    )
+
+
+def _on_edge(exp_epsilon: float, delta: float, u: float, mirrored: bool) -> tuple[float, float]:
+    p00, p11 = _floats(edge_point(Fraction(u), Fraction(exp_epsilon), Fraction(delta)))
+    return (p11, p00) if mirrored else (p00, p11)
+
+
+def _range_notes(box: CoefficientRange, found: RangeMinimax, mechanism: BinaryResponse) -> tuple[str, ...]:
+    regret = found.worst.ratio - 1
+    where = ", ".join(f"{b:.4g}" for b in found.worst.where / box.problem.spread)
+    alone = "; ".join(f"({p:.4g}, {q:.4g}): {r - 1:.4g}" for (p, q), r in zip(box.corners, found.alone, strict=True))
+    ceiling = box.ceiling(_floats((mechanism.p00, mechanism.p11))) - 1
+    return (
+        f"the regret was computed at {found.tried:,} points of the range: vertices, middles, zeros, points spread "
+        "evenly, and on climbs from the worst of them",
+        "no point was found at which another design is better"
+        if regret <= BEST
+        else f"the largest regret found, {regret:.4g}, is at coefficients ({where})",
+        *([f"proven: nowhere in the range is the regret above {ceiling:.4g}"] if ceiling < _TELLING else []),
+        f"candidates by largest regret found: {alone}",
+        *exposure_notes_of(mechanism),
+    )
 
 
 def _four(epsilon: float, delta: float, problem: LabelProblem) -> Design:
@@ -223,7 +287,7 @@ def _sensitivity(epsilon: float, delta: float, problem: LabelProblem, chosen: st
     """What the choice costs if the assumed coefficients are wrong: halved, doubled, reversed or zero."""
     shifted = {}
     for words, factor in (("half", 0.5), ("double", 2.0), ("reversed", -1.0), ("zero", 0.0)):
-        values = _corner_values(epsilon, delta, problem.scaled(factor))
+        values = _corner_values(epsilon, delta, problem.at(problem.scenarios * factor))
         shifted[words] = float(values[chosen][0] / min(v[0] for v in values.values()) - 1)
     listed = ", ".join(f"{words} +{cost:.0%}" for words, cost in shifted.items())
     return f"cost of this choice if the true coefficients are different (linear predictor …): {listed}"

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.design.label_criteria import CRITERIA, WORDS, checked_covariates
+from discreet.design.label_criteria import CRITERIA, WORDS, checked_covariates, unit_spread
 from discreet.design.result import Design, Optimality
 from discreet.errors import EstimationError, PrivacyError
 from discreet.mechanisms import ChannelResponse
@@ -65,8 +65,8 @@ def label_classes(
     bound = problem.bound(weights, criterion)
     matrix = problem.channel(weights)
     mechanism = ChannelResponse.private(matrix, epsilon)
-    value = CRITERIA[criterion](problem.information(weights))
-    plain = CRITERIA[criterion](problem.information(problem.generalized()))
+    value = float(CRITERIA[criterion](problem.information(weights)))
+    plain = float(CRITERIA[criterion](problem.information(problem.generalized())))
     notes = [
         f"generalised response (k-RR) has {plain:.6g}: the optimum is better by a factor of {plain / value:.4g}",
         f"the channel has {mechanism.shape[1]} reports for {classes} classes",
@@ -115,8 +115,7 @@ class PatternProblem:
         eta -= eta.max(axis=1, keepdims=True)
         P = np.exp(eta)
         P /= P.sum(axis=1, keepdims=True)
-        spread = X.std(axis=0)
-        Z = X / np.where(spread > 0, spread, 1.0)
+        Z = X / unit_spread(X)
         patterns = np.array(list(product((np.exp(-epsilon), 1.0), repeat=k)))
         # The two constant patterns carry no information; one of them is kept to fill up rows.
         patterns = patterns[1:]
@@ -219,7 +218,7 @@ class PatternProblem:
     def bound(self, weights: Floats, criterion: str) -> float:
         """A lower bound by convexity: the criterion's tangent, minimised over all feasible weights."""
         if criterion == "T":
-            return CRITERIA["T"](self.information(weights))
+            return float(CRITERIA["T"](self.information(weights)))
         _, gradient, _ = _OBJECTIVES[criterion](self, weights, hessian=False)
         best = self._linear(gradient)
         value, step = _OBJECTIVES[criterion](self, weights, hessian=False).value, float(gradient @ (best - weights))

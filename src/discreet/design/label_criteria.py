@@ -12,9 +12,10 @@ is optimal, and branch and bound works for several scenarios.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,25 +23,44 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.errors import EstimationError
 
 Floats = NDArray[np.float64]
+#: Variance of one debiased answer as a function of 1 − π and π: given apart, neither tail is lost to cancellation.
+VarianceAt = Callable[[Floats, Floats], Floats]
+#: A row whose variance is below this has no information worth counting; numbers near the smallest float lose digits.
+CERTAIN = 1e-280
+#: Rows times scenarios that are judged at once, so that a large table needs little memory.
+_CELLS = 2**16
 
 
-def trace_of_inverse(information: Floats) -> float:
+def two_report_variance(p00: float, p11: float, no: Floats, yes: Floats) -> Floats:
+    """q(1 − q)/(p00 + p11 − 1)² from ``no = 1 − π`` and ``yes = π``; `binary_region.variance` without subtractions."""
+    return np.asarray(((1 - p00) * no + p11 * yes) * (p00 * no + (1 - p11) * yes) / (p00 + p11 - 1) ** 2)
+
+
+def trace_of_inverse(information: Floats) -> Any:
     """A: the sum of the coefficients' variances."""
-    return float(np.trace(np.linalg.inv(information)))
+    return np.trace(np.linalg.inv(information), axis1=-2, axis2=-1)
 
 
-def root_determinant(information: Floats) -> float:
+def root_determinant(information: Floats) -> Any:
     """D: the volume of the confidence ellipsoid, as det(M)^{−1/d}."""
     _, logarithm = np.linalg.slogdet(information)
-    return float(np.exp(-logarithm / len(information)))
+    return np.exp(-logarithm / information.shape[-1])
 
 
-def inverse_trace(information: Floats) -> float:
+def inverse_trace(information: Floats) -> Any:
     """T: one over the trace of the information. Cheap, but it is not a variance of anything."""
-    return float(1 / np.trace(information))
+    return 1 / np.trace(information, axis1=-2, axis2=-1)
 
 
-CRITERIA: dict[str, Callable[[Floats], float]] = {"A": trace_of_inverse, "D": root_determinant, "T": inverse_trace}
+#: One value for one information matrix, an array for a stack of them.
+CRITERIA: dict[str, Callable[[Floats], Any]] = {"A": trace_of_inverse, "D": root_determinant, "T": inverse_trace}
+
+#: The matrix C with ``d log(criterion) = −⟨C, dM⟩``: how each criterion answers to a change of the information.
+SENSITIVITIES: dict[str, Callable[[Floats], Floats]] = {
+    "A": lambda information: (inverse := np.linalg.inv(information)) @ inverse / np.trace(inverse),
+    "D": lambda information: np.linalg.inv(information) / len(information),
+    "T": lambda information: np.eye(len(information)) / np.trace(information),
+}
 
 WORDS = {
     "A": "Sum of the variances of the standardised coefficients, times n",
@@ -57,51 +77,66 @@ class LabelProblem:
     ----------
     covariates : array (rows, d)
         Standardised: the columns have unit spread, so that A does not depend on their units.
-    predictors : array (scenarios, rows)
-        x'β under each assumed set of coefficients.
+    spread : array (d,)
+        What the columns were divided by; 1 for a constant column.
+    scenarios : array (scenarios, d)
+        The assumed sets of coefficients, of the standardised covariates.
     """
 
     covariates: Floats
-    predictors: Floats
+    spread: Floats
+    scenarios: Floats
     link: str
     criterion: str
 
     @cached_property
-    def _parts(self) -> tuple[Floats, Floats, Floats]:
+    def predictors(self) -> Floats:
+        """x'β of every row (second axis) under each set of coefficients."""
+        return np.asarray(self.scenarios @ self.covariates.T)
+
+    @cached_property
+    def parts(self) -> tuple[Floats, Floats, Floats]:
+        """``1 − G``, ``G`` and ``G'`` at the predictors."""
         from discreet.estimate.regression.links import link_named
 
         return link_named(self.link).parts(self.predictors)
 
-    @property
-    def prevalences(self) -> Floats:
-        """G(x'β)."""
-        return self._parts[1]
+    def at(self, scenarios: Floats) -> LabelProblem:
+        """The same problem for other sets of coefficients of the standardised covariates."""
+        return replace(self, scenarios=scenarios)
 
-    @property
-    def slopes(self) -> Floats:
-        """G'(x'β)."""
-        return self._parts[2]
-
-    def scaled(self, factor: float) -> LabelProblem:
-        """The same problem with every linear predictor multiplied by a factor."""
-        return replace(self, predictors=self.predictors * factor)
-
-    def value(self, variances: Floats, scenario: int) -> float:
-        """The criterion when row i's debiased answer has variance ``variances[i]``."""
+    def informations(self, variance_at: VarianceAt) -> Floats:
+        """M for every scenario, for a design whose variance at prevalence π is ``variance_at(1 − π, π)``."""
+        no, yes, slopes = self.parts
+        variances, squares = variance_at(no, yes), slopes**2
         # Where a label is certain (π = 0 or 1 in floats) the slope vanishes faster than the variance.
-        squares = self.slopes[scenario] ** 2
-        weights = np.divide(squares, variances, out=np.zeros_like(squares), where=variances > 0)
-        information = (self.covariates * weights[:, None]).T @ self.covariates / len(self.covariates)
-        try:
-            return CRITERIA[self.criterion](information)
-        except np.linalg.LinAlgError:
-            raise EstimationError(
-                "the assumed coefficients make the label almost certain for every row: no answer carries information"
-            ) from None
+        weights = np.divide(squares, variances, out=np.zeros_like(squares), where=variances > CERTAIN)
+        X = self.covariates
+        return np.stack([(X * row[:, None]).T @ X for row in weights]) / len(X)
 
-    def values(self, variance_at: Callable[[Floats], Floats]) -> Floats:
-        """The criterion for every scenario, for a design whose variance at prevalence π is ``variance_at(π)``."""
-        return np.array([self.value(variance_at(pi), s) for s, pi in enumerate(self.prevalences)])
+    def values(self, variance_at: VarianceAt) -> Floats:
+        """The criterion for every scenario, for a design of variance ``variance_at(1 − π, π)`` at prevalence π."""
+        return judged(self.criterion, self.informations(variance_at))
+
+    def table(self, designs: Sequence[tuple[float, float]]) -> Floats:
+        """The criterion of every (p00, p11) (columns) in every scenario (rows), a few scenarios at a time."""
+        at_once = max(1, _CELLS // len(self.covariates))
+        pieces = (self.at(self.scenarios[i : i + at_once]) for i in range(0, len(self.scenarios), at_once))
+        columns = [partial(two_report_variance, *design) for design in designs]
+        return np.vstack([np.column_stack([piece.values(one) for one in columns]) for piece in pieces])
+
+
+def judged(criterion: str, information: Floats) -> Floats:
+    """The criterion of an information matrix, or of each of a stack; one without information is refused."""
+    try:
+        values = np.asarray(CRITERIA[criterion](information))
+    except np.linalg.LinAlgError:
+        values = np.array(np.nan)
+    if not np.all(np.isfinite(values) & (values > 0)):
+        raise EstimationError(
+            "the assumed coefficients make the label almost certain for every row: no answer carries information"
+        )
+    return values
 
 
 def label_problem(covariates: ArrayLike, scenarios: Floats, link: str, criterion: str) -> LabelProblem:
@@ -113,14 +148,14 @@ def label_problem(covariates: ArrayLike, scenarios: Floats, link: str, criterion
         raise EstimationError(
             f"coefficients must have one number per covariate ({X.shape[1]} columns), not {scenarios.shape[1]}"
         )
-    spread = X.std(axis=0)
-    standardised = X / np.where(spread > 0, spread, 1.0)
+    spread = unit_spread(X)
+    standardised = X / spread
     if np.linalg.matrix_rank(standardised) < X.shape[1]:
         raise EstimationError("the covariates are collinear: no design can tell their coefficients apart")
     from discreet.estimate.regression.links import link_named
 
     link_named(link)  # an unknown link is refused here
-    return LabelProblem(standardised, scenarios @ X.T, link, criterion)
+    return LabelProblem(standardised, spread, scenarios * spread, link, criterion)
 
 
 def checked_covariates(covariates: ArrayLike) -> Floats:
@@ -135,3 +170,9 @@ def checked_covariates(covariates: ArrayLike) -> Floats:
     if not np.all(np.isfinite(X)):
         raise EstimationError("covariates must be finite numbers")
     return X
+
+
+def unit_spread(covariates: Floats) -> Floats:
+    """Standard deviation of every column; 1 for a constant one, whose own is zero up to rounding."""
+    spread = covariates.std(axis=0)
+    return np.where(spread > 1e-12 * np.abs(covariates).max(axis=0), spread, 1.0)

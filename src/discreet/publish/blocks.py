@@ -141,6 +141,8 @@ def _reports(section: Section, domain: Domain, mechanism: FiniteMechanism) -> Do
     if labels is None or isinstance(labels, int):
         if isinstance(mechanism, ChannelResponse) and count != domain.size and labels is None:
             raise PlanError(f"{section.at('reports')} is missing: the matrix gives {count} reports, which need labels")
+        if labels is not None and (isinstance(labels, bool) or labels != count):
+            raise PlanError(f"{section.at('reports')} must be a list of {count} labels: the design has as many reports")
         return None
     if not isinstance(labels, (list, tuple)):
         raise PlanError(f"{section.at('reports')} must be a list of labels")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pyarrow as pa
 
-from discreet.domains import Domain, WithBlank
+from discreet.domains import Binary, Categorical, Domain, WithBlank
 from discreet.errors import InputError, PlanError, ReleaseError
 from discreet.manifest.block import Block
 from discreet.mechanisms import FiniteMechanism
@@ -32,6 +32,10 @@ class LabelSpec:
         The predictors, ``"age + C(sex)"``, all of them public columns.
     coefficients : list or mapping or None
         Assumed: one set, several, or ``{low = [...], high = [...]}``; for k classes one row per class after the first.
+    symmetric : bool
+        Only designs with p00 = p11; the best of them is the same for every regression.
+    reports : {2, 4}
+        How many reports a yes/no label has.
     """
 
     path: str
@@ -41,10 +45,12 @@ class LabelSpec:
     coefficients: Any
     link: str = "logit"
     criterion: str = "A"
+    symmetric: bool = False
+    reports: int = 2
 
     def design(self, source: Any, classes: int) -> FiniteMechanism:
         """Read the public columns of a table and design for them."""
-        from discreet.design import label
+        from discreet.design import binary, label
         from discreet.estimate.regression.formula import Matrices, read_formula
 
         with at(f"{self.path}.formula"):
@@ -53,10 +59,13 @@ class LabelSpec:
             X = Matrices(sides.predictors, sides.variables, table.to_batches()).matrix(table)
         complete = X[np.all(np.isfinite(X), axis=1)]
         with at(self.path):
-            design = label(
-                self.epsilon, self.delta, complete, self._assumed(), self.link, self.criterion, classes
-            )  # fmt: skip
-        return cast("FiniteMechanism", design.mechanism)
+            if self.symmetric:
+                return cast("FiniteMechanism", binary(self.epsilon, self.delta, symmetric=True).mechanism)
+            assumed = self._assumed()
+            found = label(
+                self.epsilon, self.delta, complete, assumed, self.link, self.criterion, classes, reports=self.reports
+            )
+        return cast("FiniteMechanism", found.mechanism)
 
     def _assumed(self) -> Any:
         if isinstance(self.coefficients, Mapping):
@@ -66,11 +75,17 @@ class LabelSpec:
         return self.coefficients
 
 
-def read_label(section: Section, domain: Domain) -> LabelSpec | None:
-    """The ``label`` table of a private block."""
+def read_label(section: Section, block: Block) -> LabelSpec | None:
+    """The ``label`` table of a private block; what stands beside it is read too, or refused."""
     if "label" not in section:
         return None
-    path = section.at("label")
+    path, domain = section.at("label"), block.domain
+    if section.get("mechanism") not in (None, "randomized-response"):
+        raise PlanError(f'{path} belongs to mechanism = "randomized-response"')
+    if "prevalence" in section:
+        raise PlanError(
+            f"{section.at('prevalence')} cannot stand beside label, whose coefficients say how frequent it is"
+        )
     if section.flag("collected"):
         raise PlanError(f"{path} designs a randomisation, but these answers were randomised by the respondents")
     if isinstance(domain, WithBlank):
@@ -90,6 +105,8 @@ def read_label(section: Section, domain: Domain) -> LabelSpec | None:
         label.get("coefficients"),
         label.choice("link", ("logit", "probit", "cauchit", "cloglog")) or "logit",
         label.choice("criterion", ("A", "D", "T")) or "A",
+        section.flag("symmetric"),
+        block.reports.size if isinstance(domain, Binary) else 2,
     )
 
 
@@ -105,7 +122,7 @@ def with_labels_designed(plan: Plan, source: Any) -> Plan:
         block = blocks[index]
         mechanism = spec.design(source, block.domain.size)
         with at(spec.path):
-            reports = _report_labels(block, mechanism)
+            reports = _report_labels(block, mechanism.shape[1])
             blocks[index] = Block.of(block.columns, block.domain, mechanism, reports=reports, missing=block.missing)
     return replace(plan, blocks=tuple(blocks), labels=())
 
@@ -120,12 +137,9 @@ def _check_public(spec: LabelSpec, plan: Plan) -> None:
             raise PlanError(f'{spec.path}.formula names "{name}", which is not a public column of the plan')
 
 
-def _report_labels(block: Block, mechanism: FiniteMechanism) -> Domain | None:
-    """A channel with reports of its own names them r0, r1, …"""
-    from discreet.domains import Categorical
-
-    count = mechanism.shape[1]
-    return None if count == block.domain.size else Categorical([f"r{y}" for y in range(count)])
+def _report_labels(block: Block, count: int) -> Domain:
+    """The names that the plan gave; a channel with another number of reports names them r0, r1, …"""
+    return block.reports if count == block.reports.size else Categorical([f"r{y}" for y in range(count)])
 
 
 def _public_table(source: Any, variables: tuple[str, ...]) -> pa.Table:

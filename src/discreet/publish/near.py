@@ -26,6 +26,8 @@ def near_mechanism(section: Section, name: str, domain: Domain) -> FiniteMechani
         raise PlanError(f'{section.at("high")} belongs to mechanism = "bipartite"')
     if name == "exponential" and "prior" in section:
         raise PlanError(f"{section.at('prior')} has no part in the exponential mechanism")
+    if name == "bipartite" and "prior" in section and section.get("high") != "best":
+        raise PlanError(f'{section.at("prior")} shapes a bipartite response only with high = "best"')
     losses = _losses(section, name, domain)
     prior = _prior(section)
     if name == "exponential":

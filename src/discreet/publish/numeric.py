@@ -35,6 +35,8 @@ def read_numeric(section: Section, files: PlanFiles) -> Block:
     epsilon, delta = section.epsilon(), section.delta()
     if epsilon is None or delta is None:
         raise PlanError(f"{section.at('epsilon' if epsilon is None else 'delta')} is missing")
+    if "target" in section and "zero_probability" in section:
+        raise PlanError(f"{section.at('target')} chooses the zero probability, which is given: leave out one of them")
     missing = cast("Missing", section.choice("missing", ("reject", "public")) or "reject")
     from discreet.design import zero_inflated_laplace
 

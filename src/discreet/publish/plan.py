@@ -152,7 +152,7 @@ class Plan:
             labels=tuple(
                 (i, spec)
                 for i, (section, block) in enumerate(zip(sections, blocks, strict=True))
-                if (spec := read_label(section, block.domain)) is not None
+                if (spec := read_label(section, block)) is not None
             ),
         )
 
