@@ -72,3 +72,18 @@ def test_jaccard_losses_are_those_of_sets():
     assert np.allclose(losses, losses.T)
     off = losses[~np.eye(15, dtype=bool)]
     assert 0 < off.min() <= off.max() <= 1
+
+
+def test_every_stated_number_of_figure_8_has_a_verdict(tmp_path, data):
+    """Each row says whether the number lies within our drawings; ε between all places costs more than in regions."""
+    main(["--quick", "--output", str(tmp_path)])
+    with (tmp_path / "brr2026" / "figure8_gowalla.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 7
+    assert {row["verdict"] for row in rows} <= {"within our drawings", "does not reproduce"}
+    with (tmp_path / "brr2026" / "regions_gowalla.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            assert float(row["ε between all places"]) > float(row["region published"])
+    assert places.verdict(0.087, [0.05, 0.0866]) == "within our drawings"
+    assert places.verdict(0.087, [0.05, 0.0864]) == "does not reproduce"
+    assert places.verdict(13, [8, 12]) == "does not reproduce"
