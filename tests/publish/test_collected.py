@@ -7,7 +7,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pytest
 
-from discreet import BudgetError, DomainError, PlanError, ReleaseError, estimate
+from discreet import BudgetError, DomainError, PlanError, Randomness, ReleaseError, estimate
+from discreet.audit import audit
 from discreet.domains import Binary, Categorical
 from discreet.manifest import Release
 from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse
@@ -244,3 +245,18 @@ def test_designs_named_by_fractions_are_refused():
     """1.0 has no one spelling."""
     with pytest.raises(ReleaseError, match="whole numbers"):
         Release.from_reports(pa.table({"mode": [1.0, 2.0], "x": [0, 1]}), Plan.parse(BY_NUMBER))
+
+
+def test_a_seeded_order_of_collected_answers_is_marked_insecure():
+    """Whoever knows the seed can undo the order; a secure one, or the order as it was, says "respondents"."""
+    plan = Plan.parse(BY_NUMBER)
+    table = pa.table({"mode": [1, 2] * 50, "x": [0, 1] * 50})
+    seeded = release(table, plan, randomness=Randomness.seeded(1))
+    assert seeded.manifest.order == "shuffle"
+    assert seeded.manifest.secure is False
+    assert "seeded" in seeded.manifest.source
+    assert not audit(seeded).passed
+    secure = release(table, plan)
+    assert (secure.manifest.secure, secure.manifest.source) == (None, "respondents")
+    assert audit(secure).passed
+    assert Release.from_reports(table, plan).manifest.secure is None

@@ -173,6 +173,8 @@ def _check_cells(block: Block, cells: Any) -> None:
 def _randomness(release: Release) -> Finding:
     manifest = release.manifest
     if all(block.collected for block in manifest.blocks):
+        if manifest.randomness.get("secure") is False:
+            return Finding("randomness", "failure", "rows were put in order by a seeded generator, which can be undone")
         return Finding("randomness", "ok", "answers were randomised by the respondents")
     if manifest.randomness.get("secure") is True:
         return Finding("randomness", "ok", "cryptographic generator")
