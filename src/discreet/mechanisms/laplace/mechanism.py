@@ -29,8 +29,9 @@ from discreet.randomness.continuous import exponential, normal
 Floats = NDArray[np.float64]
 Level = Literal["record", "attribute"]
 
-#: Numbers handled at once: the working arrays of a step stay in the second-level cache.
-_CHUNK = 1 << 16
+#: Numbers handled at once: the working arrays of a step stay in the cache, and small enough for the allocator to keep.
+#: Twice as many are mapped and unmapped at every step, which takes as long as the work.
+_CHUNK = 1 << 14
 
 
 @dataclass(frozen=True, init=False)
