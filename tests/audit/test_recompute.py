@@ -10,6 +10,7 @@ import pytest
 
 from discreet import Guarantee, Plan, Randomness, Release, release
 from discreet.audit import audit
+from discreet.mechanisms import ZeroInflatedLaplace
 
 PLAN = """
 [budget]
@@ -123,3 +124,44 @@ def test_cells_that_are_no_reports_fail():
     table = done.to_arrow()
     forged = table.set_column(0, "a", pa.array(["perhaps"] * table.num_rows))
     assert verdicts(Release.from_table(done.manifest, forged))["reports"] == "failure"
+
+
+NUMERIC = """
+[budget]
+epsilon = {epsilon}
+delta = 0.2
+[[private]]
+columns = ["h"]
+domain = {{ box = {{ low = 0, high = 10 }} }}
+mechanism = "zero-inflated-laplace"
+epsilon = {epsilon}
+delta = 0.1
+zero_probability = 0.05
+"""
+
+
+def drawn_earlier(epsilon):
+    """A release as an earlier version wrote it: noise from 52 bits, its finite precision counted once."""
+    done = release(pa.table({"h": [1.0, 2.5] * 20}), Plan.parse(NUMERIC.format(epsilon=epsilon)))
+    block = done.manifest.blocks[0]
+    exact = block.mechanism
+    then = ZeroInflatedLaplace(exact.box, exact.scale, 0.05, epsilon, exact.grid, sampling="52-bit")
+    stated = replace(block.guarantee, delta=then.delta(epsilon) + then.sampling_slack, caveats=then.guarantee.caveats)
+    return altered(done, blocks=(replace(block, mechanism=then, guarantee=stated),), guarantee=stated)
+
+
+def test_noise_of_an_earlier_version_is_warned_about():
+    """Its δ passes where finite precision is far below it, and the audit says what the manifest does not."""
+    report = audit(drawn_earlier(1.0))
+    assert report.passed
+    (noise,) = [one for one in report.findings if one.subject == "noise of block 0"]
+    assert noise.verdict == "warning"
+    assert "no grid hides" in noise.detail
+
+
+def test_noise_of_an_earlier_version_fails_at_large_epsilon():
+    """At ε = 44 nothing is known about its δ; the same release drawn exactly passes."""
+    assert verdicts(drawn_earlier(44.0))["block 0 (h)"] == "failure"
+    done = release(pa.table({"h": [1.0, 2.5] * 20}), Plan.parse(NUMERIC.format(epsilon=44.0)))
+    assert audit(done).passed
+    assert "noise of block 0" not in verdicts(done)

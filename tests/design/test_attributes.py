@@ -224,7 +224,7 @@ def test_levels_for_a_total(sizes, ratios, total, pairs):
         (([], []), "between 1 and"),
         (([2, 2], [1, 10**400]), r"epsilons\[1\] must be a number above 0"),
         (([2, 2], [1, "1"]), r"epsilons\[1\] must be a number"),
-        (([2, 2], [1, 700]), r"epsilons\[1\] must lie between 1e-12 and 150"),
+        (([2, 2], [1, 700]), r"epsilons\[1\] must lie between 1e-10 and 150"),
         (([2] * 5, [33, 34, 35, 36, 37], "lp"), "does not meet these levels in floating point"),
         (([2] * 17, [1] * 17, "lp"), "limited to 16 attributes, not 17"),
         (([2, 2], [1, 1], "magic"), "method must be one of"),

@@ -68,6 +68,27 @@ DICE = {
     "kuk": BinaryResponse.kuk("4/5", "1/5"),
 }
 
+
+def laplace(sampling):
+    """Numbers in boxes, with and without exactly published records."""
+    return manifest_of(
+        block(
+            ZeroInflatedLaplace(
+                Box([0, 18], [100000, 65]), [250000.0, 117.5], 0.05, 1.0, unit="attribute", sampling=sampling
+            ),
+            Box([0, 18], [100000, 65]),
+            ("income", "years"),
+            missing="public",
+        ),
+        block(
+            ZeroInflatedLaplace(Box(0, 10), 20.0, 0.0, 1.0, grid=1, sampling=sampling),
+            Box(0, 10),
+            ("children",),
+            clip=True,
+        ),
+    )
+
+
 EXAMPLES: dict[str, Manifest] = {
     "binary": manifest_of(block(design.binary(1.0).mechanism)),
     "binary-seeded": manifest_of(
@@ -106,15 +127,8 @@ EXAMPLES: dict[str, Manifest] = {
     "exponential": manifest_of(
         block(ExponentialResponse([[0, 1, 2], [1, 0, 1], [2, 1, 0]], 1.0), Ordinal(["low", "middle", "high"]))
     ),
-    "zero-inflated-laplace": manifest_of(
-        block(
-            ZeroInflatedLaplace(Box([0, 18], [100000, 65]), [250000.0, 117.5], 0.05, 1.0, unit="attribute"),
-            Box([0, 18], [100000, 65]),
-            ("income", "years"),
-            missing="public",
-        ),
-        block(ZeroInflatedLaplace(Box(0, 10), 20.0, 0.0, 1.0, grid=1), Box(0, 10), ("children",), clip=True),
-    ),
+    "zero-inflated-laplace": laplace("52-bit"),
+    "zero-inflated-laplace-exact": laplace("exact"),
     "joint": manifest_of(
         joint_block(ProductLaw((2, 3), (3, 5), (1, 2))),
         joint_block(StarLaw((2, 3), 20, 7, (1, 2)), "star"),

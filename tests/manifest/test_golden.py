@@ -60,9 +60,12 @@ def supports(again, stated) -> None:
     """The same promise, to the digits that its computation has, and not weaker than stated beyond them."""
     assert again.epsilon <= stated.epsilon
     assert again.epsilon == pytest.approx(stated.epsilon, abs=1e-9)
-    # δ of noise is the upper end of an enclosure whose width is 1e-6 of it.
-    assert again.delta == pytest.approx(stated.delta, rel=1e-6)
-    assert (again.unit, again.exposure, again.caveats) == (stated.unit, stated.exposure, stated.caveats)
+    # δ of noise is the upper end of an enclosure whose width is 1e-6 of it; and the first versions, which drew noise
+    # with 52 bits, counted that once where 1 + e^ε times is right: less than 1e-9, which their designs kept back.
+    assert again.delta == pytest.approx(stated.delta, rel=1e-6, abs=1e-9)
+    # A caveat that turned out to be false is not repeated; none that holds is left out.
+    assert (again.unit, again.exposure) == (stated.unit, stated.exposure)
+    assert set(again.caveats) <= set(stated.caveats)
 
 
 def test_every_example_has_a_golden_file():

@@ -317,22 +317,58 @@ def test_record_and_attribute_levels():
 
 
 def test_the_guarantee_says_who_is_exposed():
-    """Share and number of exactly published records, what protects the others, and that whole numbers show."""
+    """Share and number of exactly published records, what protects the others, and what a report in the box means."""
     text = ZeroInflatedLaplace(UNIT, 2.0, 0.05).guarantee.explain(10_000)
     assert "0.05 (about 500 of 10,000 people)" in text
     assert "published exactly" in text
     assert "standard deviation of 2, 2" in text
-    assert "whole-number data" in text
+    assert "a report inside the box gives away: about 33 % of those are the truth itself" in text
+    assert "hides" not in text
     plain = ZeroInflatedLaplace(UNIT, 2.0, 0.0).guarantee
     assert plain.exposure == 0
     assert plain.caveats == ()
 
 
 def test_the_guarantee_includes_finite_precision():
-    """The stated δ is at least the curve plus the slack of the draws, which is tiny."""
-    mechanism = ZeroInflatedLaplace(UNIT, 2.0, 0.05)
-    assert mechanism.guarantee.delta >= mechanism.delta(1.0) + mechanism.sampling_slack * (1 - 1e-6)
-    assert mechanism.sampling_slack < 1e-9
+    """Reports drawn exactly add nothing to δ; those of earlier versions η(1 + e^ε), rounded up."""
+    exact = ZeroInflatedLaplace(UNIT, 2.0, 0.05)
+    assert exact.sampling_slack == 0
+    assert exact.guarantee.delta == exact.delta(1.0)
+    for epsilon in (0.0, 1.0, 10.0):
+        earlier = ZeroInflatedLaplace(UNIT, 2.0, 0.05, epsilon, sampling="52-bit")
+        added = earlier.sampling_slack * (1 + math.exp(epsilon))
+        assert 0 < earlier.sampling_slack < 1e-9
+        assert earlier.guarantee.delta == pytest.approx(earlier.delta(epsilon) + added, rel=1e-12)
+        assert earlier.guarantee.delta >= earlier.delta(epsilon) + added * (1 - 1e-9)
+
+
+def test_one_dimension_is_purely_private_beyond_its_level():
+    """Rounded Laplace noise drawn exactly is ε-private without δ from ε = √2 c on."""
+    mechanism = ZeroInflatedLaplace(Box(0, 10), 20.0, 0.0, 1.0)
+    assert mechanism.guarantee.delta == 0
+    assert mechanism.guarantee.pure
+
+
+@pytest.mark.parametrize(
+    ("dimension", "zero", "share"), [(1, 0.090, 0.30), (2, 0.076, 0.50), (4, 0.050, 0.85), (6, 0.044, 0.95)]
+)
+def test_most_reports_inside_the_box_are_the_truth(dimension, zero, share):
+    """Whole numbers from 0 to 10 on a grid of 1 at (1, .1): by the formula and by simulation."""
+    box = Box([0] * dimension, [10] * dimension)
+    c = ratio_for(1.0, 1 - 0.9 / (1 - zero), dimension)
+    mechanism = ZeroInflatedLaplace(box, 10 * math.sqrt(dimension) / c, zero, grid=1)
+    assert mechanism.truths_inside == pytest.approx(share, abs=0.006)
+    x = np.random.default_rng(1).integers(0, 11, (200_000, dimension)).astype(float)
+    reports = mechanism.privatize(x, Randomness.seeded(3))
+    inside = np.all((reports >= 0) & (reports <= 10), axis=1)
+    found = float(np.mean(np.all(reports == x, axis=1)[inside]))
+    assert found == pytest.approx(mechanism.truths_inside, abs=6 * math.sqrt(0.25 / inside.sum()))
+
+
+def test_the_share_of_truths_at_its_ends():
+    """Without noise in the way all reports inside are truths; far narrower noise than the box leaves the share δ₀."""
+    assert ZeroInflatedLaplace(UNIT, 1e6, 0.05).truths_inside == pytest.approx(1, abs=1e-9)
+    assert ZeroInflatedLaplace(UNIT, 1e-4, 0.05).truths_inside == pytest.approx(0.05, rel=2e-3)
 
 
 def test_composition_with_another_block():
@@ -359,7 +395,7 @@ def test_noise_has_the_stated_law():
 
 
 def test_reports_are_on_the_grid_and_never_clamped():
-    """Multiples of the power of two, far outside the box, no negative zeros; at the data's grid all look alike."""
+    """Multiples of the power of two, far outside the box, no negative zeros; whole numbers on a grid of 1."""
     box = Box([0, 0], [10, 10])
     mechanism = ZeroInflatedLaplace(box, 8.0, 0.3, grid=1)
     truth = np.random.default_rng(1).integers(0, 11, (20_000, 2))

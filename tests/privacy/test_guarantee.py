@@ -155,3 +155,16 @@ def test_nonsense_gets_a_sentence(call):
     """Not a Python error."""
     with pytest.raises(PrivacyError):
         call(Guarantee(1.0, 0.1))
+
+
+def test_a_promise_about_an_attribute_is_none_about_a_person():
+    """A person has all attributes: .086 about one would be .501 about the record."""
+    from discreet import Box
+    from discreet.mechanisms import ZeroInflatedLaplace
+
+    mechanism = ZeroInflatedLaplace(Box([0] * 6, [1] * 6), 2.0, 0.05, unit="attribute")
+    with pytest.raises(PrivacyError, match="start from that of the record"):
+        mechanism.guarantee.for_person(1)
+    assert (
+        mechanism.record_guarantee.for_person(1).delta == mechanism.record_guarantee.delta > mechanism.guarantee.delta
+    )

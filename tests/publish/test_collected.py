@@ -7,7 +7,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pytest
 
-from discreet import BudgetError, DomainError, PlanError, ReleaseError, estimate
+from discreet import BudgetError, DomainError, PlanError, Randomness, ReleaseError, estimate
+from discreet.audit import audit
 from discreet.cli.design import _promise
 from discreet.domains import Binary, Categorical
 from discreet.manifest import Release
@@ -281,3 +282,18 @@ def test_a_plan_says_the_exposure_of_every_design():
     text = "\n".join(_promise(plan, 20_000))
     assert 'Exposure of cheated by mode: "direct" 1; "crosswise" 0.' in text
     assert "20,000" not in text
+
+
+def test_a_seeded_order_of_collected_answers_is_marked_insecure():
+    """Whoever knows the seed can undo the order; a secure one, or the order as it was, says "respondents"."""
+    plan = Plan.parse(BY_NUMBER)
+    table = pa.table({"mode": [1, 2] * 50, "x": [0, 1] * 50})
+    seeded = release(table, plan, randomness=Randomness.seeded(1))
+    assert seeded.manifest.order == "shuffle"
+    assert seeded.manifest.secure is False
+    assert "seeded" in seeded.manifest.source
+    assert not audit(seeded).passed
+    secure = release(table, plan)
+    assert (secure.manifest.secure, secure.manifest.source) == (None, "respondents")
+    assert audit(secure).passed
+    assert Release.from_reports(table, plan).manifest.secure is None

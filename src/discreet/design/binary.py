@@ -32,6 +32,8 @@ from discreet.privacy.bounds import exp_bounds
 
 #: Two corners whose variances differ by less than this share are called equally good.
 _TIE = Fraction(1, 10**9)
+#: Levels at which floats hold e^ε − 1 and e^−ε beside one to nine digits.
+_LEAST, _LARGEST = 1e-6, 150.0
 _MEASURE = "Variance of the prevalence estimate, times n"
 
 
@@ -147,14 +149,19 @@ def _finished(
 
 
 def _interval(epsilon: float, delta: float, low: float, high: float, *, nothing_known: bool) -> Design:
-    exp_epsilon = float(sum(exp_bounds(epsilon)) / 2)
     certain = _always_best(epsilon, delta, low, high)
     if certain is not None:
         design = _known(epsilon, delta, _certain_point(certain, low, high))
         note = f"this design is the best at every prevalence from {low:g} to {high:g}"
         return Design(design.mechanism, design.objective, design.certificate, (note, *design.notes), design.measure)
+    if not _LEAST <= epsilon <= _LARGEST:
+        raise PrivacyError(
+            f"epsilon must lie between {_LEAST:g} and {_LARGEST:g}, not {epsilon:g}, where no design is best at every "
+            "prevalence asked about: the search between them runs in floats; state the prevalence, or leave out delta"
+        )
     # At prevalence 0 the design (1, δ) has no error at all, so every other one has infinite relative regret.
     relative = low > 0 and high < 1
+    exp_epsilon = float(sum(exp_bounds(epsilon)) / 2)
     found = PrevalenceRange(exp_epsilon, delta, low, high, relative).problem().solve()
     mechanism = rounded(epsilon, delta, partial(point_of, found, delta=Fraction(delta)))
     known = "nothing is known of the prevalence" if nothing_known else f"the prevalence lies in [{low:g}, {high:g}]"

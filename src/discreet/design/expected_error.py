@@ -21,6 +21,8 @@ from discreet.privacy import certify
 MAX_VALUES = 300
 #: The programme is solved at an ε that is this much smaller, so that rounding cannot carry the result above ε.
 _SHRINK = 0.5 * float(RELATIVE_TOLERANCE)
+#: Below this ε the rows differ by less than the programme's tolerance, and it answers with a constant.
+_LEAST_EPSILON = 1e-5
 #: A report that no truth gives with more than this probability is not used: solvers err by about 1e-12.
 _UNUSED = 1e-10
 #: Entries this close to an end of their range, relative to it, are at that end.
@@ -59,6 +61,11 @@ def expected_error(domain: Any, epsilon: float, prior: ArrayLike | None = None) 
     (2.55051, True)
     """
     epsilon = checked_epsilon(epsilon)
+    if epsilon < _LEAST_EPSILON:
+        raise PrivacyError(
+            f"epsilon must be at least {_LEAST_EPSILON:g} for the optimal channel, not {epsilon:g}: its linear "
+            "programme is solved in floats"
+        )
     losses = loss_matrix(with_losses(domain), MAX_VALUES)
     weights = checked_prior(prior, len(losses))
     scale = float(losses.max()) or 1.0

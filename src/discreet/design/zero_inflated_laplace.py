@@ -15,15 +15,17 @@ from discreet.design.result import Design, Optimality
 from discreet.domains.box import Box
 from discreet.errors import PrivacyError
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
-from discreet.mechanisms.laplace.curve import delta_bound, ratio_for_bound
+from discreet.mechanisms.laplace.curve import ratio_for_bound
 from discreet.mechanisms.laplace.exact import delta_exact
 
 Floats = NDArray[np.float64]
 Target = Literal["mean", "squared", "logistic", "probit", "poisson", "check", "median", "huber", "hinge", "indicator"]
 #: Losses with a kink, whose correction needs exactly published records.
 KINKED = ("check", "median", "hinge", "indicator")
-#: A part of δ that is kept back for the finite precision of the noise; the finished mechanism is checked.
-_PRECISION = 1e-9
+#: A part of δ that is kept back for the precision to which the exact curve is known; the finished mechanism is checked.
+_PRECISION = 2e-11
+#: The smallest δ, unless there is none: below, that part is no longer a small one. One dimension needs no δ.
+_LEAST_DELTA = 2e-9
 #: Above this many diameters of noise, the user is told what the δ costs.
 _HEAVY = 20.0
 #: Shares of δ that are tried as zero probabilities for a kinked target.
@@ -81,8 +83,8 @@ def zero_inflated_laplace(
     ----------
     box : Box
     epsilon, delta : float
-        What is promised; δ > 2·10⁻⁹, of which finite precision takes a part. In one dimension a δ as small as that
-        gives the Laplace mechanism.
+        What is promised; δ > 2·10⁻⁹, as the exact curve is known to about 10⁻¹¹ only. In one dimension δ = 0 gives the
+        Laplace mechanism, which is ε-private without δ.
     zero_probability : float, optional
         Below δ. By default the best for the target.
     unit : {"record", "attribute"}
@@ -106,7 +108,9 @@ def zero_inflated_laplace(
     """
     _check(box, epsilon, delta, zero_probability, unit, target)
     curve = None
-    if zero_probability is None:
+    if delta == 0:
+        chosen = 0.0
+    elif zero_probability is None:
         curve = _curve(box.dimension, epsilon, delta, unit, target)
         chosen = curve.zero_probability[int(np.argmin(curve.variance))]
     else:
@@ -143,16 +147,18 @@ def _check(box: Any, epsilon: Any, delta: Any, zero_probability: Any, unit: Any,
         raise PrivacyError(f"epsilon must be ≥ 0, not {epsilon}")
     if not 0 <= delta < 1:
         raise PrivacyError(f"delta must lie between 0 and 1, not {delta}")
-    if delta <= 2 * _PRECISION and (box.dimension > 1 or zero_probability):
+    if delta <= _LEAST_DELTA and box.dimension > 1:
         raise PrivacyError(
-            f"delta must be above {2 * _PRECISION:g}: in more than one dimension Laplace noise has no pure ε, "
-            "and finite precision has its share"
+            f"delta must be above {_LEAST_DELTA:g}, not {delta:g}: in several dimensions Laplace noise has no pure "
+            "ε, and its exact curve is known to about 1e-11 only"
         )
-    if box.dimension == 1 and delta <= 2 * _PRECISION:
-        raise PrivacyError(f"delta must be above {2 * _PRECISION:g}, the share of finite precision")
+    if 0 < delta <= _LEAST_DELTA:
+        raise PrivacyError(f"delta must be 0, for Laplace noise without δ, or above {_LEAST_DELTA:g}, not {delta:g}")
+    if delta == 0 and not epsilon > 0:
+        raise PrivacyError("epsilon must be above 0 where delta is 0")
     if zero_probability is not None and zero_probability < 0:
         raise PrivacyError(f"zero_probability must be ≥ 0, not {zero_probability:g}")
-    if zero_probability is not None and not zero_probability < delta:
+    if zero_probability and not zero_probability < delta:
         raise PrivacyError(
             f"delta ({delta:g}) must be above zero_probability ({zero_probability:g}): a record that is published "
             "exactly is always a failure of the promise"
@@ -161,7 +167,7 @@ def _check(box: Any, epsilon: Any, delta: Any, zero_probability: Any, unit: Any,
         raise PrivacyError(f"unit must be record or attribute, not {unit!r}")
     if target not in get_args(Target):
         raise PrivacyError(f"target must be one of {', '.join(get_args(Target))}, not {target!r}")
-    if zero_probability == 0 and target in KINKED:
+    if (zero_probability == 0 or delta == 0) and target in KINKED:
         raise PrivacyError(
             f'the target "{target}" has a kink and cannot be estimated at zero_probability 0; leave it out to have it '
             "chosen"
@@ -174,9 +180,13 @@ def ratio_for(epsilon: float, delta: float, dimension: int) -> float:
     >>> round(ratio_for(1.0, 0.1, 2), 3), round(ratio_for(1.0, 0.1, 6), 3)
     (0.745, 0.581)
     """
-    low = ratio_for_bound(epsilon, delta) * (1 - 1e-12)
     # In one dimension c = (ε − 2 ln(1 − δ))/√2, and no dimension allows more.
     high = (epsilon - 2 * math.log1p(-delta)) / math.sqrt(2)
+    if dimension == 1:
+        while delta_exact(epsilon, high, 1) > delta:
+            high *= 1 - 1e-15
+        return high
+    low = ratio_for_bound(epsilon, delta) * (1 - 1e-12)
     if high <= low:
         return low
     from scipy.optimize import brentq
@@ -194,7 +204,7 @@ def ratio_for(epsilon: float, delta: float, dimension: int) -> float:
 
 def _inner(delta: float, zero_probability: float, precision: float = _PRECISION) -> float:
     """The δ that is left for the noise: ``1 − (1 − δ)/(1 − δ₀)``."""
-    return (delta - precision - zero_probability) / (1 - zero_probability)
+    return (delta - min(precision, delta) - zero_probability) / (1 - zero_probability) if delta else 0.0
 
 
 def _width_factor(dimension: int, unit: str) -> float:
@@ -206,17 +216,18 @@ def _calibrated(
     box: Box, epsilon: float, delta: float, zero_probability: float, unit: Any, grid: Any
 ) -> tuple[ZeroInflatedLaplace, float]:
     precision = _PRECISION
-    for _ in range(8):
+    for attempt in range(8):
         inner = _inner(delta, zero_probability, precision)
-        if inner <= 0:
+        if inner <= 0 < delta:
             break
-        ratio = ratio_for(epsilon, inner, box.dimension)
+        # A ratio of floats may come out a last digit too large, which matters where δ is 0.
+        ratio = ratio_for(epsilon, inner, box.dimension) * (1 - attempt * 1e-15)
         scale = [width * _width_factor(box.dimension, unit) / ratio for width in box.widths]
         mechanism = ZeroInflatedLaplace(box, scale, zero_probability, epsilon, grid, unit)
         # Never less private than asked: the finished mechanism is checked, and given more noise when it fails.
         if mechanism.guarantee.fits(epsilon, delta):
             return mechanism, ratio
-        precision = max(2 * precision, 1.5 * mechanism.sampling_slack)
+        precision *= 2
     raise PrivacyError(f"delta ({delta:g}) leaves nothing for the noise beside zero_probability ({zero_probability:g})")
 
 
@@ -307,7 +318,6 @@ def _notes(
             f"a δ this small is expensive: to know a mean to a twentieth of the diameter takes about {people:,.0f} "
             f"people; at δ = 0.1 the noise would be {1 / ratio_for_bound(epsilon, 0.1):.3g} diameters"
         )
-    realised = delta_bound(epsilon, mechanism.ratio())
-    if realised > 0.5:
+    if mechanism.record_guarantee.delta > 0.5:
         notes.append("δ above one half is hardly a promise")
     return tuple(notes)

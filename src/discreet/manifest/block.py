@@ -178,7 +178,14 @@ class Block:
             "missing": self.missing,
             "collected": self.collected,
             "guarantee": self.guarantee.to_dict(),
+            **self._truths_inside(),
         }
+
+    def _truths_inside(self) -> dict[str, float]:
+        """How likely a report in the box is the truth, for whoever reads the manifest; a fact about the mechanism."""
+        if not isinstance(self.mechanism, ZeroInflatedLaplace) or self.mechanism.zero_probability == 0:
+            return {}
+        return {"truths_inside": round(self.mechanism.truths_inside, 4)}
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.errors import ManifestError, MechanismError, NotIdentifiedError
 from discreet.mechanisms.base import MAX_MATRIX, FiniteMechanism, stored_int
 from discreet.mechanisms.generalized import MAX_SIZE
+from discreet.mechanisms.integers import weight
 from discreet.mechanisms.inverse import Inverse, UniformInverse, dense_inverse
 from discreet.mechanisms.neighbours import checked_lists, from_runs, least_overlap, to_runs
 from discreet.mechanisms.rounding import checked_epsilon, close_enough, first_fine_enough
@@ -85,6 +86,7 @@ class BipartiteResponse(FiniteMechanism):
     @classmethod
     def from_weights(cls, size: int, near: int, high: int, low: int, neighbours: ArrayLike | None = None) -> Self:
         """From the two integers themselves."""
+        high, low = weight(high, "high"), weight(low, "low")
         if not high > low > 0:
             raise MechanismError("bipartite response needs weights high > low > 0")
         mechanism = object.__new__(cls)

@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.domains.losses import HasLosses, loss_matrix
 from discreet.errors import ManifestError, MechanismError
 from discreet.mechanisms.base import stored_int
-from discreet.mechanisms.integers import power_of_two_rows
-from discreet.mechanisms.rounding import RELATIVE_TOLERANCE, checked_epsilon, private_rows
+from discreet.mechanisms.integers import power_of_two_rows, realising_rows
+from discreet.mechanisms.rounding import RELATIVE_TOLERANCE, checked_epsilon
 from discreet.mechanisms.written_out import WrittenOut
-from discreet.privacy import certify
 from discreet.privacy.exact import Rows, exact_rows
 
 Floats = NDArray[np.float64]
@@ -61,10 +60,7 @@ class ExponentialResponse(WrittenOut):
         epsilon = checked_epsilon(epsilon)
         matrix = _matrix(losses)
         rate = realising_rate(matrix, epsilon * (1 - _SHARE_OF_TOLERANCE * float(RELATIVE_TOLERANCE)))
-        rows = power_of_two_rows(exponential_channel(matrix, rate))
-        if not epsilon * (1 - float(RELATIVE_TOLERANCE)) <= certify(rows).epsilon <= epsilon:
-            rows = private_rows(rows, epsilon)  # so small an ε that the rounding of floats shows
-        self._set(rows)
+        self._set(realising_rows(exponential_channel(matrix, rate), epsilon))
 
     def _set(self, rows: Rows) -> None:
         object.__setattr__(self, "rows", rows)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import ManifestError, MechanismError
 from discreet.mechanisms.base import FiniteMechanism, stored_int
+from discreet.mechanisms.integers import weight
 from discreet.mechanisms.inverse import Inverse, UniformInverse
 from discreet.mechanisms.rounding import checked_epsilon, keep_and_other
 from discreet.privacy.exact import Rows
@@ -68,7 +69,7 @@ class GeneralizedResponse(FiniteMechanism):
     @classmethod
     def from_weights(cls, size: int, keep: int, other: int) -> Self:
         """From the two integers themselves."""
-        size = _checked_size(size)
+        size, keep, other = _checked_size(size), weight(keep, "keep"), weight(other, "other")
         if not keep > other >= 0:
             raise MechanismError("generalised response needs weights keep > other ≥ 0")
         mechanism = object.__new__(cls)

@@ -1,18 +1,50 @@
-"""Channels computed in floats, as integers over a power of two that is fine enough for their smallest entry."""
+"""Weights as Python's integers: given ones, and channels computed in floats over a power of two that is fine enough."""
 
 from __future__ import annotations
 
 import math
+import numbers
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import MechanismError
-from discreet.mechanisms.rounding import DENOMINATOR_BITS
+from discreet.errors import MechanismError, PrivacyError
+from discreet.mechanisms.rounding import DENOMINATOR_BITS, RELATIVE_TOLERANCE, private_rows
+from discreet.privacy import certify
 from discreet.privacy.exact import Rows
 
 #: Every positive entry is held to 40 bits at least, a relative error below 1e-12.
 _BITS_HELD = 40
+
+
+def weight(value: Any, name: str) -> int:
+    """A given weight as an integer without end: those of numpy overflow where products are compared.
+
+    >>> weight(np.int64(2**62), "keep") * 4
+    18446744073709551616
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise MechanismError(f"{name} must be a whole number, not {value!r}")
+    return int(value)
+
+
+def realising_rows(matrix: NDArray[np.float64], epsilon: float) -> Rows:
+    """Integer rows of a channel that was calibrated to ε in floats: within [ε(1 − 1e-9), ε], or refused."""
+    rows = power_of_two_rows(matrix)
+    if _realises(rows, epsilon):
+        return rows
+    rows = private_rows(rows, epsilon)  # so small an ε that the rounding of floats shows
+    if _realises(rows, epsilon):
+        return rows
+    raise PrivacyError(
+        f"epsilon = {epsilon:g} is too small for a channel that is computed in floating point: it cannot be met to "
+        "nine digits; take at least 1e-6, or generalised response"
+    )
+
+
+def _realises(rows: Rows, epsilon: float) -> bool:
+    return epsilon * (1 - float(RELATIVE_TOLERANCE)) <= certify(rows).epsilon <= epsilon
 
 
 def power_of_two_rows(matrix: NDArray[np.float64]) -> Rows:

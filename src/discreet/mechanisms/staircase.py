@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import MechanismError
 from discreet.mechanisms.channel import ChannelResponse
-from discreet.mechanisms.integers import power_of_two_rows
-from discreet.mechanisms.rounding import RELATIVE_TOLERANCE, checked_epsilon, private_rows
-from discreet.privacy import certify
+from discreet.mechanisms.integers import power_of_two_rows, realising_rows
+from discreet.mechanisms.rounding import RELATIVE_TOLERANCE, checked_epsilon
 
 #: Digits of a tile code: a tile of the finest level is about 5 metres wide.
 TILE_DIGITS = 23
@@ -132,10 +131,7 @@ def calibrated_staircase(codes: Sequence[str], epsilon: float, groups: int = 5) 
             low = middle
         else:
             high = middle
-    rows = power_of_two_rows(staircase_channel(codes, low, groups))
-    if not epsilon * (1 - float(RELATIVE_TOLERANCE)) <= certify(rows).epsilon <= epsilon:
-        rows = private_rows(rows, epsilon)  # so small an ε that the rounding of floats shows
-    return ChannelResponse(rows)
+    return ChannelResponse(realising_rows(staircase_channel(codes, low, groups), epsilon))
 
 
 def _realised(channel: NDArray[np.float64]) -> float:

@@ -110,9 +110,17 @@ class Guarantee:
         return whole if whole.unit == "attribute" else replace(whole, unit="record")
 
     def for_person(self, rows: int) -> Guarantee:
-        """The promise about a person with up to this many rows."""
+        """The promise about a person with up to this many rows.
+
+        A promise about single attributes says nothing about a person, who has all of them, and is refused.
+        """
         if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
             raise PrivacyError(f"rows per person must be a whole number of at least 1, not {rows!r}")
+        if self.unit == "attribute":
+            raise PrivacyError(
+                "a promise about one attribute is none about a person, who has all of them: start from that of the "
+                "record (record_guarantee of a mechanism for numbers)"
+            )
         if math.isinf(self.epsilon):
             epsilon = math.inf
         else:

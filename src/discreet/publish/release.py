@@ -237,6 +237,8 @@ class Work:
         columns += [Column(name, "private") for name in self.layout.private]
         if chance is None or all(block.collected for block in plan.blocks):
             secure, source = None, "respondents"
+            if chance is not None and shuffled and not chance.secure:  # whoever knows the seed knows the order
+                secure, source = False, f"respondents; order by {chance.to_dict()['source']}"
         else:
             stated = chance.to_dict()
             secure, source = stated["secure"], stated["source"]

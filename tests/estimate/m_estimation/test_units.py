@@ -255,7 +255,7 @@ def test_a_poisson_risk_without_a_minimum_gives_its_start():
         x = rng.uniform(0, 1, 500)
         reports = mechanism.privatize(x, Randomness.seeded(seed))
         found.append(m_estimate("poisson", reports, mechanism, public=ONES[:500], outcome=rng.poisson(np.exp(x + 0.3))))
-    lost = [fit for fit in found if not fit.converged]
+    lost = [fit for fit in found if not fit.converged and "trustworthy" not in fit.status]
     assert lost
     assert all("those of the start" in " ".join(fit.notes) for fit in lost)
     assert all(np.abs(fit.coefficients).max() < 3 for fit in lost)

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 #: Levels this close, relative, are treated as one.
 _ALIKE = 1e-8
 #: Levels between these can be told from 0 and from certainty by the integers of a mechanism.
-LEAST_LEVEL, LARGEST_LEVEL = 1e-12, 150.0
+LEAST_LEVEL, LARGEST_LEVEL = 1e-10, 150.0
 
 
 @dataclass(frozen=True)

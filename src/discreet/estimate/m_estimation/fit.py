@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from discreet.errors import EstimationError
 from discreet.estimate.m_estimation import bounded, functionals, general, kinked
 from discreet.estimate.m_estimation.identification import obstacle
+from discreet.estimate.m_estimation.influence import LIMIT, decided_by_few, share_of_few
 from discreet.estimate.m_estimation.losses import (
     Autodiff,
     Check,
@@ -406,6 +407,9 @@ def _result(
         covariance = np.full_like(covariance, math.nan)
     converged = solution.converged and bool(np.isfinite(covariance).all())
     own, notes = _needed(objective, solution, converged, guess, covariance, n, method, bent)
+    if converged and problem is None and method != "naive" and isinstance(objective.loss, Poisson):
+        problem = _explodes(objective, solution.theta, hessian)
+        converged = problem is None
     # Rows of one kind: what each part says about how many are needed counts by its size.
     needed = (sample.n * own + (n - sample.n) * needed) / n
     status = problem or _status(objective, solution, converged, guess, needed / n, n, method)
@@ -423,6 +427,15 @@ def _result(
         np.array(scores),
     )
     return result, needed
+
+
+def _explodes(objective: Objective, theta: Floats, hessian: Floats) -> str | None:
+    """Why a minimum of a loss that grows without bound outside the box is not to be trusted, or None."""
+    problem = objective.loss.check(objective.noise.q(theta))
+    if problem is not None:
+        return problem
+    share = share_of_few(objective.row_scores(theta), hessian)
+    return decided_by_few(share, objective.n) if share > LIMIT else None
 
 
 def _needed(
@@ -443,7 +456,7 @@ def _needed(
     else:
         problem, notes = objective.loss.check(objective.noise.q(solution.theta)), []
         needed = guess.more * rows
-    if problem:
+    if problem and not converged:
         notes.append(problem)
     if isinstance(objective.loss, Poisson) and not solution.converged:
         notes.append("the coefficients are those of the start: the corrected risk has no minimum near it")

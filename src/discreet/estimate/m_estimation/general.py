@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
 from discreet.estimate.m_estimation.functionals import MONTE_CARLO_SHARE, monte_carlo_note
+from discreet.estimate.m_estimation.influence import LIMIT, decided_by_few, share_of_few
 from discreet.estimate.m_estimation.losses import Autodiff
 from discreet.estimate.m_estimation.result import MEstimate, sandwich
 from discreet.estimate.m_estimation.sample import Sample, labels_of, numbers
@@ -132,6 +133,9 @@ def _fit_in_units(
     covariance = sandwich(hessian, scores, sample.n)
     converged = converged and bool(np.isfinite(covariance).all())
     status = "converged" if converged else "no minimum was found: try another start, more rows or a smoother loss"
+    share = share_of_few(slopes, hessian) if converged and method != "naive" else 0.0
+    if share > LIMIT:
+        converged, status = False, decided_by_few(share, sample.n)
     return MEstimate(
         theta, covariance, labels, sample.n, "function", method, converged, status, tuple(notes), hessian, scores
     )

@@ -197,14 +197,29 @@ class Objective:
 
     def _row_moments(self, theta: Floats) -> Moments:
         p = theta.size
+        value, gradient, hessian, scores = 0.0, np.zeros(p), np.zeros((p, p)), np.zeros((p, p))
+        for part, score, bent in self._chunks(theta):
+            value += part
+            gradient += score.sum(axis=0)
+            hessian += bent
+            scores += score.T @ score
+        n = self.n
+        return Moments(value / n, gradient / n, hessian / n, scores / n)
+
+    def row_scores(self, theta: Floats) -> Floats:
+        """The corrected gradient of every row."""
+        return np.concatenate([score for _, score, _ in self._chunks(theta)])
+
+    def _chunks(self, theta: Floats) -> Iterator[tuple[float, Floats, Floats]]:
+        """Sum of the risk, gradient of every row and sum of the second derivatives, some rows at a time."""
+        p = theta.size
         noise = self.noise
         q = noise.q(theta)
         direction = noise.variances * theta  # dq/dθ
-        value, gradient, hessian, scores = 0.0, np.zeros(p), np.zeros((p, p)), np.zeros((p, p))
         step = _STEP * (q + 1e-3)
         for rows in self._rows():
             count = min(rows.stop, self.n) - rows.start
-            score = np.zeros((count, p))
+            value, score, hessian = 0.0, np.zeros((count, p)), np.zeros((p, p))
             for view in self.views:
                 x = view.design[rows]
                 eta = x @ theta
@@ -218,10 +233,7 @@ class Objective:
                     cross = np.outer(f1q @ x, direction)
                     hessian += cross + cross.T + float(fqq.sum()) * np.outer(direction, direction)
                     hessian += np.diag(noise.variances * float(fq.sum()))
-            gradient += score.sum(axis=0)
-            scores += score.T @ score
-        n = self.n
-        return Moments(value / n, gradient / n, hessian / n, scores / n)
+            yield value, score, hessian
 
     def _summed(self, view: View, eta: Floats, rows: slice, q: float) -> Terms:
         total: Terms | None = None

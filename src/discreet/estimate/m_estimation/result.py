@@ -36,7 +36,8 @@ class MEstimate:
         Rows.
     loss, method : str
     converged : bool
-        Whether this is a local minimum inside the compact set.
+        Whether this is a local minimum inside the compact set, and not one that a few reports far outside the box
+        decide.
     status : str
         What happened, in words.
     notes : tuple of str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -18,23 +17,21 @@ from discreet.errors import ManifestError, MechanismError
 from discreet.mechanisms.base import Mechanism, stated_epsilon
 from discreet.mechanisms.laplace.curve import delta_bound, trade_off_bound, with_zero_inflation
 from discreet.mechanisms.laplace.exact import delta_exact
+from discreet.mechanisms.laplace.grid import number, per_coordinate, public_grid
+from discreet.mechanisms.laplace.posterior import share_of_truths
+from discreet.mechanisms.laplace.sampler import Sampling, earlier_slack, noisy_steps
+from discreet.mechanisms.laplace.trade_off import trade_off_exact
 from discreet.privacy import Guarantee
-from discreet.privacy.bounds import round_up
+from discreet.privacy.bounds import exp_bounds, round_up
 from discreet.randomness import Randomness, Thresholds, resolve
-from discreet.randomness.continuous import exponential, grid_slack, normal
+from discreet.randomness.continuous import exponential, normal
 
 Floats = NDArray[np.float64]
 Level = Literal["record", "attribute"]
 
-#: The default grid is this much finer than the noise, and than the box.
-_FINER_BITS = 12
-_FINER_BITS_OF_BOX = 8
-#: The finest grid: below it the atoms of the noise would show.
-_FINEST_BITS = 20
-#: Bits between the largest number of a box and its grid: whole steps must be exact in floating point, also with noise.
-_MAX_MAGNITUDE_BITS = 48
-#: Numbers handled at once: the working arrays of a step stay in the second-level cache.
-_CHUNK = 1 << 16
+#: Numbers handled at once: the working arrays of a step stay in the cache, and small enough for the allocator to keep.
+#: Twice as many are mapped and unmapped at every step, which takes as long as the work.
+_CHUNK = 1 << 14
 
 
 @dataclass(frozen=True, init=False)
@@ -55,10 +52,14 @@ class ZeroInflatedLaplace(Mechanism):
     epsilon : float
         Where the guarantee (ε, δ) is stated; the whole curve is in ``delta(epsilon)``.
     grid : number or sequence of numbers, optional
-        Powers of two. By default 2^-12 of the noise and at most 2^-8 of the box. The resolution of the data itself
-        (1 for whole numbers) makes exactly published records look like all others.
+        Powers of two. By default 2^-12 of the noise and at most 2^-8 of the box. On a grid finer than the data (1 for
+        whole numbers) every exactly published record is recognised; on any grid those inside the box stand out, see
+        ``truths_inside``.
     unit : {"record", "attribute"}
         Whether the guarantee is about a whole record or about one coordinate, the others being known.
+    sampling : {"exact", "52-bit"}
+        How the noise was drawn. Reports are drawn exactly; releases made before that was so say nothing, and are read
+        as "52-bit", which adds to δ.
 
     Examples
     --------
@@ -75,6 +76,7 @@ class ZeroInflatedLaplace(Mechanism):
     epsilon: float = 1.0
     grid: tuple[float, ...] = field(default=())
     unit: Level = "record"
+    sampling: Sampling = "exact"
 
     kind: ClassVar[str] = "zero-inflated-laplace"
 
@@ -86,24 +88,29 @@ class ZeroInflatedLaplace(Mechanism):
         epsilon: float = 1.0,
         grid: float | Sequence[float] | None = None,
         unit: Level = "record",
+        *,
+        sampling: Sampling = "exact",
     ) -> None:
         if not isinstance(box, Box):
             raise MechanismError(f"box must be a Box with one bound per coordinate, not {type(box).__name__}")
-        scales = _per_coordinate(scale, box.dimension, "scale")
+        scales = per_coordinate(scale, box.dimension, "scale")
         if not all(math.isfinite(one) and one > 0 for one in scales):
             raise MechanismError("every scale must be finite and above 0")
-        chance = _number(zero_probability, "zero_probability")
+        chance = number(zero_probability, "zero_probability")
         if not 0 <= chance < 1:
             raise MechanismError(f"zero_probability must lie between 0 (included) and 1, not {chance}")
-        level = stated_epsilon(_number(epsilon, "epsilon"))
+        level = stated_epsilon(number(epsilon, "epsilon"))
         if unit not in get_args(Level):
             raise MechanismError(f"unit must be one of {', '.join(get_args(Level))}, not {unit!r}")
         object.__setattr__(self, "box", box)
         object.__setattr__(self, "scale", scales)
         object.__setattr__(self, "zero_probability", chance)
         object.__setattr__(self, "epsilon", level)
-        object.__setattr__(self, "grid", _grid(grid, box, scales))
+        object.__setattr__(self, "grid", public_grid(grid, box, scales))
         object.__setattr__(self, "unit", unit)
+        if sampling not in get_args(Sampling):
+            raise MechanismError(f"sampling must be one of {', '.join(get_args(Sampling))}, not {sampling!r}")
+        object.__setattr__(self, "sampling", sampling)
 
     @property
     def dimension(self) -> int:
@@ -133,28 +140,53 @@ class ZeroInflatedLaplace(Mechanism):
         unit : {"record", "attribute"}, optional
             That of the mechanism by default.
         """
-        level = stated_epsilon(_number(epsilon, "epsilon"))
+        level = stated_epsilon(number(epsilon, "epsilon"))
         assert level is not None
         ratio = self.ratio(unit)
         noise = delta_bound(level, ratio) if bound else delta_exact(level, ratio, self.dimension)
         return _either(self.zero_probability, noise)
 
-    def trade_off(self, alpha: ArrayLike, *, unit: Level | None = None) -> Floats:
-        """The bound for every dimension on the probability of a miss, at probability α of a false alarm."""
+    def trade_off(self, alpha: ArrayLike, *, bound: bool = False, unit: Level | None = None) -> Floats:
+        """The least probability of a miss of any test with probability α of a false alarm, rounded down.
+
+        ``(1 − δ₀) f(α/(1 − δ₀))``, f the curve of the noise: whoever sees an exactly published record makes no error.
+
+        Parameters
+        ----------
+        alpha : number or array
+            Between 0 and 1.
+        bound : bool
+            The closed-form bound for every dimension instead of the exact curve of this one.
+        unit : {"record", "attribute"}, optional
+            That of the mechanism by default.
+
+        Examples
+        --------
+        >>> mechanism = ZeroInflatedLaplace(Box(0, 0.91), 1.0, 0.1)
+        >>> round(float(mechanism.trade_off(0.02)), 3), round(float(mechanism.trade_off(0.02, bound=True)), 3)
+        (0.828, 0.62)
+        """
         level = np.asarray(alpha, np.float64)
         if not ((level >= 0) & (level <= 1)).all():
             raise MechanismError("alpha must lie between 0 and 1")
-        inner = np.minimum(level / (1 - self.zero_probability), 1.0)
-        return with_zero_inflation(level, trade_off_bound(inner, self.ratio(unit)), self.zero_probability)
+        slack, ratio = self.sampling_slack, self.ratio(unit)
+        # Both laws may be off by the slack: so are both errors of every test.
+        inner = np.minimum((level + slack) / (1 - self.zero_probability), 1.0)
+        noise = trade_off_bound(inner, ratio) if bound else trade_off_exact(inner, ratio, self.dimension)
+        return np.maximum(with_zero_inflation(level + slack, noise, self.zero_probability) - slack, 0.0)
 
     @property
     def sampling_slack(self) -> float:
-        """What finite precision of the noise can add to δ; it is part of the guarantee."""
-        return math.fsum(grid_slack(one, step) for one, step in zip(self.scale, self.grid, strict=True))
+        """How far reports can be from rounded ideal noise, in total variation: not at all when drawn exactly."""
+        return 0.0 if self.sampling == "exact" else earlier_slack(self.scale, self.grid)
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """(ε, δ) at the stated ε, for the stated unit: the exact curve, rounded up, plus the sampling slack."""
+        """(ε, δ) at the stated ε, for the stated unit: the exact curve, rounded up.
+
+        Reports within η of ideal ones in total variation are (ε, δ + η(1 + e^ε))-private: both laws move by η, and
+        the second counts e^ε times.
+        """
         return self._guarantee(self.unit)
 
     @cached_property
@@ -163,20 +195,33 @@ class ZeroInflatedLaplace(Mechanism):
         return self._guarantee("record")
 
     def _guarantee(self, unit: Level) -> Guarantee:
-        exact = self.delta(self.epsilon, unit=unit)
-        delta = min(1.0, round_up(Fraction(exact) + Fraction(self.sampling_slack)))
-        return Guarantee(self.epsilon, delta, unit, exposure=self.zero_probability, caveats=self._caveats())
+        delta = Fraction(self.delta(self.epsilon, unit=unit))
+        if self.sampling_slack:
+            delta += Fraction(self.sampling_slack) * (1 + exp_bounds(self.epsilon)[1])
+        stated = 1.0 if delta >= 1 else round_up(delta)
+        return Guarantee(self.epsilon, stated, unit, exposure=self.zero_probability, caveats=self._caveats())
+
+    @cached_property
+    def truths_inside(self) -> float:
+        """Of the reports inside the box, the share that is the truth itself, for truths spread evenly over the box."""
+        return share_of_truths(self.box.widths, self.scale, self.grid, self.zero_probability)
 
     def _caveats(self) -> tuple[str, ...]:
         if self.zero_probability == 0:
             return ()
-        return (
+        exact = (
             f"the share of {self.zero_probability:.4g} of the records that is published exactly as it is; the other "
             "records carry Laplace noise with a standard deviation of "
             f"{', '.join(f'{one:.4g}' for one in self.scale[:6])}{', …' if self.dimension > 6 else ''}, "
-            "and are what ε protects",
-            "on whole-number data with a fine grid every exactly published record can be recognised by its whole "
-            "numbers; a grid of the data's own resolution hides which ones they are",
+            "and are what ε protects"
+        )
+        if self.sampling != "exact":  # what manifests of that time say, as far as it is true
+            return (exact,)
+        return (
+            exact,
+            f"what a report inside the box gives away: about {100 * self.truths_inside:.0f} % of those are the truth "
+            "itself, if truths are spread evenly over the box, because noise throws the others out of it; on a grid "
+            "finer than the data, such as whole numbers, every exactly published record is recognised",
         )
 
     @cached_property
@@ -197,11 +242,17 @@ class ZeroInflatedLaplace(Mechanism):
         source = resolve(randomness)
         rows = self.box._shaped(x)
         out = np.empty(rows.shape)
-        step = max(1, _CHUNK // self.dimension)
-        for start in range(0, rows.shape[0], step):
-            part = rows[start : start + step]
+        step = min(max(1, _CHUNK // self.dimension), rows.shape[0])
+        # Written out for every row: numpy multiplies whole arrays several times faster than rows of a few numbers.
+        grid, scale = (np.tile(one, (step, 1)) for one in (self.grid, np.divide(self.scale, self.grid)))
+        zero = self._exact_share if self.zero_probability > 0 else None
+        for start in range(0, rows.shape[0], max(step, 1)):
+            part, to = rows[start : start + step], out[start : start + step]
             self.box.check(part, first_row=start)
-            self._add_noise(part, out[start : start + step], source)
+            count = part.shape[0]
+            noisy_steps(part / grid[:count], to, scale[:count], zero, source)  # exact: powers of two
+            to *= grid[:count]
+            to += 0.0  # a negative zero would tell on which side of zero the number was
         return out.reshape(np.shape(x))
 
     def privatize_batches(self, batches: Iterator[ArrayLike], randomness: Randomness | None = None) -> Iterator[Floats]:
@@ -209,25 +260,6 @@ class ZeroInflatedLaplace(Mechanism):
         source = resolve(randomness)
         for batch in batches:
             yield self.privatize(batch, source)
-
-    def _add_noise(self, rows: Floats, out: Floats, randomness: Randomness) -> None:
-        count = rows.shape[0]
-        noise = normal(rows.size, randomness).reshape(rows.shape)
-        size = np.sqrt(exponential(count, randomness))
-        if self.zero_probability > 0:
-            size[self._exact_share.below(count, randomness)] = 0.0
-        grid = np.asarray(self.grid)
-        noise *= size[:, None]
-        noise *= np.asarray(self.scale) / grid
-        np.divide(rows, grid, out=out)  # exact: a power of two
-        # Whole steps are set aside while the noise is added, so that large numbers cost no precision.
-        whole = np.rint(out)
-        out -= whole
-        out += noise
-        np.rint(out, out=out)
-        out += whole
-        out *= grid
-        out += 0.0  # a negative zero would tell on which side of zero the number was
 
     @cached_property
     def noise_scale(self) -> Floats:
@@ -263,6 +295,7 @@ class ZeroInflatedLaplace(Mechanism):
             self.epsilon,
             [self.grid[j] for j in chosen],
             self.unit,
+            sampling=self.sampling,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -275,7 +308,7 @@ class ZeroInflatedLaplace(Mechanism):
             "epsilon": self.epsilon,
             "grid_exponents": [str(math.frexp(step)[1] - 1) for step in self.grid],
             "unit": self.unit,
-        }
+        } | ({"sampling": self.sampling} if self.sampling == "exact" else {})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -288,6 +321,7 @@ class ZeroInflatedLaplace(Mechanism):
                 data["epsilon"],
                 [math.ldexp(1.0, int(exponent)) for exponent in data["grid_exponents"]],
                 data["unit"],
+                sampling=data.get("sampling", "52-bit"),
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ManifestError(f"a zero-inflated Laplace mechanism in the manifest is damaged ({error})") from None
@@ -295,50 +329,3 @@ class ZeroInflatedLaplace(Mechanism):
 
 def _either(a: float, b: float) -> float:
     return min(1.0, round_up(1 - (1 - Fraction(a)) * (1 - Fraction(b))))
-
-
-def _number(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise MechanismError(f"{name} must be a number, not {value!r}")
-    return float(value)
-
-
-def _per_coordinate(value: Any, dimension: int, name: str) -> tuple[float, ...]:
-    if np.ndim(value) == 0:
-        return (_number(value, name),) * dimension
-    listed = tuple(_number(one, name) for one in value)
-    if len(listed) != dimension:
-        raise MechanismError(f"{name} needs one number per coordinate: {dimension}, not {len(listed)}")
-    return listed
-
-
-def _grid(given: Any, box: Box, scales: tuple[float, ...]) -> tuple[float, ...]:
-    """Powers of two, checked against the noise and the size of the numbers."""
-    if given is None:
-        steps = tuple(
-            _default_step(one, high - low, max(abs(low), abs(high)))
-            for one, low, high in zip(scales, box.low, box.high, strict=True)
-        )
-    else:
-        steps = _per_coordinate(given, box.dimension, "grid")
-    for j, (step, one) in enumerate(zip(steps, scales, strict=True)):
-        if not (math.isfinite(step) and step > 0 and math.frexp(step)[0] == 0.5):
-            raise MechanismError(f"the grid of coordinate {j} must be a power of two, such as 0.25 or 8, not {step}")
-        if step > one:
-            raise MechanismError(f"the grid of coordinate {j} must not be coarser than its noise ({one:g}), not {step}")
-        if step < one * 2.0**-_FINEST_BITS:
-            raise MechanismError(f"the grid of coordinate {j} must be at least 2^-{_FINEST_BITS} of its noise")
-        if max(abs(box.low[j]), abs(box.high[j]), one) / step > 2.0**_MAX_MAGNITUDE_BITS:
-            raise MechanismError(
-                f"the grid of coordinate {j} is too fine for numbers as large as its bounds; move the origin nearer"
-            )
-    return steps
-
-
-def _default_step(scale: float, width: float, largest: float) -> float:
-    """As fine as wished for, but not finer than the noise and the size of the numbers allow."""
-    wished = math.floor(min(math.log2(scale) - _FINER_BITS, math.log2(width) - _FINER_BITS_OF_BOX))
-    allowed = max(
-        math.ceil(math.log2(scale)) - _FINEST_BITS + 1, math.ceil(math.log2(max(largest, scale))) - _MAX_MAGNITUDE_BITS
-    )
-    return math.ldexp(1.0, max(wished, allowed))

@@ -1,0 +1,69 @@
+"""Numbers given to a mechanism for vectors: one per coordinate, and the public grid of powers of two."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+
+from discreet.domains.box import Box
+from discreet.errors import MechanismError
+
+#: The default grid is this much finer than the noise, and than the box.
+_FINER_BITS = 12
+_FINER_BITS_OF_BOX = 8
+#: The finest grid: beyond it many numbers would have to be rounded from their bits.
+_FINEST_BITS = 20
+#: Bits between the largest number of a box and its grid: whole steps must be exact in floating point, also with noise.
+_MAX_MAGNITUDE_BITS = 48
+
+
+def number(value: Any, name: str) -> float:
+    """A real number, no text and no truth value."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise MechanismError(f"{name} must be a number, not {value!r}")
+    return float(value)
+
+
+def per_coordinate(value: Any, dimension: int, name: str) -> tuple[float, ...]:
+    """One number for all coordinates, or one for each."""
+    if np.ndim(value) == 0:
+        return (number(value, name),) * dimension
+    listed = tuple(number(one, name) for one in value)
+    if len(listed) != dimension:
+        raise MechanismError(f"{name} needs one number per coordinate: {dimension}, not {len(listed)}")
+    return listed
+
+
+def public_grid(given: Any, box: Box, scales: tuple[float, ...]) -> tuple[float, ...]:
+    """Powers of two, checked against the noise and the size of the numbers."""
+    if given is None:
+        steps = tuple(
+            _default_step(one, high - low, max(abs(low), abs(high)))
+            for one, low, high in zip(scales, box.low, box.high, strict=True)
+        )
+    else:
+        steps = per_coordinate(given, box.dimension, "grid")
+    for j, (step, one) in enumerate(zip(steps, scales, strict=True)):
+        if not (math.isfinite(step) and step > 0 and math.frexp(step)[0] == 0.5):
+            raise MechanismError(f"the grid of coordinate {j} must be a power of two, such as 0.25 or 8, not {step}")
+        if step > one:
+            raise MechanismError(f"the grid of coordinate {j} must not be coarser than its noise ({one:g}), not {step}")
+        if step < one * 2.0**-_FINEST_BITS:
+            raise MechanismError(f"the grid of coordinate {j} must be at least 2^-{_FINEST_BITS} of its noise")
+        if max(abs(box.low[j]), abs(box.high[j]), one) / step > 2.0**_MAX_MAGNITUDE_BITS:
+            raise MechanismError(
+                f"the grid of coordinate {j} is too fine for numbers as large as its bounds; move the origin nearer"
+            )
+    return steps
+
+
+def _default_step(scale: float, width: float, largest: float) -> float:
+    """As fine as wished for, but not finer than the noise and the size of the numbers allow."""
+    wished = math.floor(min(math.log2(scale) - _FINER_BITS, math.log2(width) - _FINER_BITS_OF_BOX))
+    allowed = max(
+        math.ceil(math.log2(scale)) - _FINEST_BITS + 1, math.ceil(math.log2(max(largest, scale))) - _MAX_MAGNITUDE_BITS
+    )
+    return math.ldexp(1.0, max(wished, allowed))
