@@ -45,12 +45,12 @@ class LabelSpec:
     def design(self, source: Any, classes: int) -> FiniteMechanism:
         """Read the public columns of a table and design for them."""
         from discreet.design import label
-        from discreet.estimate.regression.formula import Matrices, read_formula
+        from discreet.estimate.formulas import Matrices, read_formula
 
         with at(f"{self.path}.formula"):
             sides = read_formula(f"label ~ {self.formula}")
             table = _public_table(open_source(source), sides.variables)
-            X = Matrices(sides.predictors, sides.variables, table.to_batches()).matrix(table)
+            X = Matrices(sides.predictors, sides.variables, table.to_batches).matrix(table)
         complete = X[np.all(np.isfinite(X), axis=1)]
         with at(self.path):
             design = label(
@@ -111,7 +111,7 @@ def with_labels_designed(plan: Plan, source: Any) -> Plan:
 
 
 def _check_public(spec: LabelSpec, plan: Plan) -> None:
-    from discreet.estimate.regression.formula import read_formula
+    from discreet.estimate.formulas import read_formula
 
     with at(f"{spec.path}.formula"):
         used = read_formula(f"label ~ {spec.formula}").variables
