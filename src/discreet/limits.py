@@ -13,10 +13,10 @@ from typing import Any
 # Plans and manifests.
 
 #: Bytes of a plan. One that lists 100,000 values in place has about two million; longer lists belong in a file.
-PLAN_BYTES = 4_000_000
+PLAN_BYTES = 2_500_000
 #: Bytes of a manifest. The largest honest one is a full channel of 4,096 × 4,096 integers of 64 bits, written out.
 MANIFEST_BYTES = 500_000_000
-#: How deep lists and tables may lie inside each other. The grammars need fewer than ten levels.
+#: How deep lists and tables, or the parts of a dotted key, may lie inside each other. The grammars need ten levels.
 NESTING = 50
 #: Characters of a number that is written as text. Python itself refuses to read longer integers.
 NUMBER_CHARACTERS = 4_300
@@ -25,6 +25,10 @@ NUMBER_CHARACTERS = 4_300
 NUMBER_EXPONENT = 400
 
 # Mechanisms and domains.
+
+#: Largest ε whose exponential is worked out: e^(10^9) has 400 million digits. Designs end near 180 anyway, where the
+#: largest denominator does.
+EPSILON = 10_000.0
 
 #: Values that a domain may have; the closed-form mechanisms count in 32-bit integers.
 DOMAIN_VALUES = 10_000_000

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, TypeVar
 
+from discreet import limits
 from discreet.errors import PrivacyError
 from discreet.privacy.bounds import exp_bounds, log_bounds
 from discreet.privacy.exact import exact_rows
@@ -33,6 +34,8 @@ def checked_epsilon(epsilon: float, name: str = "epsilon") -> float:
         raise PrivacyError(f"{name} must be a number that a float can hold") from None
     if not (math.isfinite(value) and value > 0):
         raise PrivacyError(f"{name} must be finite and above 0, not {value}")
+    if value > limits.EPSILON:
+        raise PrivacyError(f"{name} must be at most {limits.EPSILON:g}, not {value:g}")
     return value
 
 

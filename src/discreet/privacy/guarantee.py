@@ -210,14 +210,21 @@ class Guarantee:
         """Read back what ``to_dict`` wrote."""
         try:
             return cls(
-                epsilon=math.inf if data["epsilon"] is None else data["epsilon"],
-                delta=data["delta"],
+                epsilon=math.inf if data["epsilon"] is None else _stored(data["epsilon"]),
+                delta=_stored(data["delta"]),
                 unit=data["unit"],
-                exposure=data.get("exposure", 0.0),
+                exposure=_stored(data.get("exposure", 0.0)),
                 caveats=_caveats(data.get("caveats", ())),
             )
         except (KeyError, TypeError) as error:
             raise ManifestError(f"a guarantee in the manifest is damaged ({error})") from None
+
+
+def _stored(value: Any) -> float:
+    """A figure from a manifest: a number, not text that could be read as one."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ManifestError("a guarantee in the manifest is damaged: its figures must be numbers")
+    return value
 
 
 def _caveats(given: Any) -> tuple[str, ...]:

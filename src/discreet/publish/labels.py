@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from discreet.domains import Domain, WithBlank
 from discreet.errors import InputError, PlanError, ReleaseError
@@ -59,11 +60,21 @@ class LabelSpec:
         return cast("FiniteMechanism", design.mechanism)
 
     def _assumed(self) -> Any:
-        if isinstance(self.coefficients, Mapping):
-            if set(self.coefficients) != {"low", "high"}:
+        given = self.coefficients
+        if isinstance(given, Mapping):
+            if set(given) != {"low", "high"}:
                 raise PlanError(f'{self.path}.coefficients must be a list, or a table with "low" and "high"')
-            return tuple(self.coefficients["low"]), tuple(self.coefficients["high"])
-        return self.coefficients
+            return tuple(self._numbers(given["low"]).tolist()), tuple(self._numbers(given["high"]).tolist())
+        return None if given is None else self._numbers(given).tolist()
+
+    def _numbers(self, given: Any) -> NDArray[np.float64]:
+        try:
+            numbers = np.asarray(given, float)
+        except (TypeError, ValueError, OverflowError):
+            numbers = np.array(np.nan)
+        if numbers.ndim == 0 or not np.isfinite(numbers).all():
+            raise PlanError(f"{self.path}.coefficients must be lists of finite numbers")
+        return numbers
 
 
 def read_label(section: Section, domain: Domain) -> LabelSpec | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,6 +27,11 @@ from discreet.publish.labels import LabelSpec, read_label
 
 if TYPE_CHECKING:
     from discreet.manifest import Release
+
+
+#: A dotted key of more parts than tables may be deep; the parser of TOML takes the square of their number.
+_PART = r"""(?>[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"(?:^|[\n{{,\[])[ \t]*+{_PART}(?>[ \t]*+\.[ \t]*+{_PART}){{{limits.NESTING}}}")
 
 
 @dataclass(frozen=True)
@@ -129,6 +135,8 @@ class Plan:
         """A plan from TOML text; see :meth:`read` for ``outside_files``."""
         if len(text) > limits.PLAN_BYTES:
             raise _too_long()
+        if _LONG_KEY.search(text):
+            raise _too_deep()
         try:
             data = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:

@@ -192,9 +192,9 @@ def _with_placeholders(source: str, names: dict[str, str]) -> str:
         placeholder = f"name{len(names)}_"
         # A quoted name is a column whatever it is called; a bare one may also be a function or an option.
         names[placeholder] = name if found["quoted"] is None else f"`{name}`"
-        return placeholder
+        return f" {placeholder} "  # two names that touch are not one
 
-    return _WORDS.sub(replace, source)
+    return _WORDS.sub(replace, source).strip()
 
 
 class _Reader:
