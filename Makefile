@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PAPER  ?= holohan2017
 
-.PHONY: demo test lint bench reproduce clean
+.PHONY: demo test lint bench fuzz reproduce clean
 
 $(BIN)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "discreet needs Python 3.11 or newer")'
@@ -22,6 +22,9 @@ lint: $(BIN)/.installed   ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+fuzz: $(BIN)/.installed   ## hostile plans, manifests, tables and formulas: FUZZ_SECONDS=600 make fuzz
+	FUZZ_SECONDS=$${FUZZ_SECONDS:-60} $(BIN)/python -m pytest tests/security/test_fuzz.py -k variations -x
 
 bench: $(BIN)/.installed  ## speed, as ratios measured in one run; peers get environments of their own
 	$(BIN)/python -m benchmarks

@@ -14,7 +14,7 @@ import discreet
 ROOT = Path(discreet.__file__).parent
 LAYERS = ["domains", "privacy", "randomness", "mechanisms", "manifest", "estimate", "design", "publish"]
 EDGES = ["audit", "plots", "cli"]
-BASE = {"arguments", "errors", "_version"}
+BASE = {"arguments", "errors", "limits", "plain_text", "_version"}
 HEAVY = ["scipy.optimize", "scipy.stats", "pandas", "formulaic", "matplotlib", "typer"]
 
 

@@ -10,6 +10,7 @@ import typer
 from discreet.cli.terminal import command, emit
 from discreet.errors import NotIdentifiedError
 from discreet.mechanisms import ZeroInflatedLaplace
+from discreet.plain_text import one_line
 
 if TYPE_CHECKING:
     from discreet.manifest import Block
@@ -21,6 +22,9 @@ def design_command(
     plan: Annotated[Path, typer.Argument(help="The plan, a TOML file.")],
     rows: Annotated[int, typer.Option("--rows", "-n", min=1, help="How many rows (people) to expect.")],
     level: Annotated[float, typer.Option(help="Confidence level of the error bars.")] = 0.95,
+    outside_files: Annotated[
+        bool, typer.Option("--outside-files", help="Let the plan name files outside its own folder.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say in plain words what a plan promises, and the error bars its users will get.
@@ -29,7 +33,7 @@ def design_command(
     """
     from discreet.publish import Plan
 
-    read = Plan.read(plan)
+    read = Plan.read(plan, outside_files=outside_files)
     read.check_budget()
     blocks = [_block(block, rows, level) for block in read.blocks]
     data = {"guarantee": read.guarantee.to_dict(), "rows": rows, "level": level, "blocks": blocks}
@@ -148,7 +152,7 @@ def _promise(plan: Plan, rows: int) -> list[str]:
 
 
 def _text(plan: Plan, blocks: list[dict[str, Any]], rows: int, level: float) -> str:
-    lines = [f"Plan: {plan.title or '(no title)'}", "", "The promise", *_promise(plan, rows), ""]
+    lines = [f"Plan: {one_line(plan.title or '(no title)')}", "", "The promise", *_promise(plan, rows), ""]
     lines.append(
         f"Error bars to expect with {rows:,} rows ({level:.0%} confidence, at the worst distribution of answers)"
     )
@@ -159,7 +163,7 @@ def _text(plan: Plan, blocks: list[dict[str, Any]], rows: int, level: float) -> 
         if isinstance(block.mechanism, ZeroInflatedLaplace):
             lines.extend(_numeric_text(block, facts))
             continue
-        names = ", ".join(f'"{c}"' for c in block.columns)
+        names = one_line(", ".join(f'"{c}"' for c in block.columns))
         more_reports = block.reports.size > block.domain.size
         lines.append(f"  {names}: {facts['values']} values, {block.guarantee.summary()}")
         margins = facts["margin"] if block.by else {"": facts["margin"]}

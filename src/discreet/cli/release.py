@@ -20,8 +20,14 @@ def release_command(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing output.")] = False,
     ledger: Annotated[Path | None, typer.Option(help="Keep the record of releases in this file.")] = None,
     no_ledger: Annotated[bool, typer.Option("--no-ledger", help="Keep no record of this release.")] = False,
+    safe_csv: Annotated[
+        bool, typer.Option("--safe-csv", help="Put an apostrophe before public text that a spreadsheet would run.")
+    ] = False,
     show_values: Annotated[  # noqa: ARG001  # read by the guard that prints errors
         bool, typer.Option("--show-values", help="Show an offending private value on this terminal.")
+    ] = False,
+    outside_files: Annotated[
+        bool, typer.Option("--outside-files", help="Let the plan name files outside its own folder.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -35,7 +41,7 @@ def release_command(
     from discreet.publish import check as check_only
     from discreet.publish import release as release_table
 
-    read = Plan.read(plan)
+    read = Plan.read(plan, outside_files=outside_files)
     if check:
         with progress_bar("checking", count_rows(source)) as advance:
             rows = check_only(source, read, output=output, overwrite=overwrite, progress=advance)
@@ -46,6 +52,8 @@ def release_command(
         raise ReleaseError("say where to write with -o out.parquet, or use --check")
     record: str | Path | None = None if no_ledger else (ledger or "default")
     with progress_bar("releasing", count_rows(source)) as advance:
-        done = release_table(source, read, output, overwrite=overwrite, progress=advance, ledger=record)
+        done = release_table(
+            source, read, output, overwrite=overwrite, progress=advance, ledger=record, safe_csv=safe_csv
+        )
     text = f'Wrote "{output}": {done.rows:,} rows.\n\n{done.explain()}'
     emit(text, {"output": str(output), "rows": done.rows, "manifest": done.manifest.to_dict()}, as_json)

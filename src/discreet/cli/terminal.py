@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from typing import Any, ParamSpec
 import typer
 
 from discreet.errors import DiscreetError, DomainError, InputError
+from discreet.plain_text import CONTROL, one_line, printable
 
 P = ParamSpec("P")
 
@@ -60,17 +62,22 @@ def _sentence(error: BaseException) -> str:
 
 def fail(sentence: str, code: int) -> None:
     """Say what is wrong and leave."""
-    typer.echo(f"error: {sentence}", err=True)
+    typer.echo(f"error: {one_line(sentence)}", err=True)
     raise typer.Exit(code)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"warning: {message}", err=True)
+    typer.echo(f"warning: {one_line(str(message))}", err=True)
 
 
 def emit(text: str, data: Any, as_json: bool) -> None:
     """Print a result for people, or as JSON."""
-    typer.echo(json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False, default=_plain) if as_json else text)
+    if as_json:
+        # Control characters beyond ASCII are written as JSON escapes, so that the text still reads back the same.
+        written = json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False, default=_plain)
+        typer.echo(re.sub(f"(?![\n])[{CONTROL}]", lambda found: f"\\u{ord(found[0]):04x}", written))
+        return
+    typer.echo(printable(text))
 
 
 def _plain(value: Any) -> Any:

@@ -12,15 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
+from discreet import limits
 from discreet.domains.base import Domain
 from discreet.domains.columns import as_arrow
 from discreet.domains.labels import ArrayLabels
 from discreet.errors import DomainError, ManifestError
 
 Floats = NDArray[np.float64]
-
-#: Squares and their products must not overflow.
-_LARGEST = 1e100
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ class Box(Domain):
                 raise DomainError(f"the bounds of coordinate {j} must be finite, not {a} and {b}")
             if not a < b:
                 raise DomainError(f"coordinate {j} of a box needs low < high, not {a} and {b}")
-            if max(abs(a), abs(b)) > _LARGEST:
+            if max(abs(a), abs(b)) > limits.LARGEST_NUMBER:
                 raise DomainError(f"coordinate {j} of a box is too wide for floating point: bounds go up to 1e100")
 
     @property

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
+from discreet import limits
 from discreet.domains.base import Domain
 from discreet.domains.labels import ArrayLabels
 from discreet.domains.losses import OnALine
@@ -41,15 +42,19 @@ class Grid(OnALine, Domain):
         try:
             object.__setattr__(self, "low", float(self.low))
             object.__setattr__(self, "high", float(self.high))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise DomainError("the ends of a grid must be numbers") from None
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
             raise DomainError(f"a grid needs finite ends with low < high, not {self.low} and {self.high}")
-        if not math.isfinite(self.high - self.low):
-            raise DomainError("the ends of a grid are too far apart for floating-point numbers")
-        if isinstance(self.points, bool) or not isinstance(self.points, numbers.Integral) or self.points < 2:
-            raise DomainError(f"a grid needs a whole number of at least 2 points, not {self.points!r}")
+        if max(abs(self.low), abs(self.high)) > limits.LARGEST_NUMBER:
+            raise DomainError(f"the ends of a grid go up to {limits.LARGEST_NUMBER:g}, or distances would overflow")
+        if isinstance(self.points, bool) or not isinstance(self.points, numbers.Integral):
+            raise DomainError("a grid needs a whole number of points")
+        if not 2 <= self.points <= limits.DOMAIN_VALUES:
+            raise DomainError(f"a grid needs from 2 to {limits.DOMAIN_VALUES:,} points")
         object.__setattr__(self, "points", int(self.points))
+        if not self.step > math.ulp(max(abs(self.low), abs(self.high))):
+            raise DomainError("the points of a grid lie closer than floating-point numbers can tell apart")
 
     @property
     def size(self) -> int:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from discreet import limits
 from discreet.domains.columns import as_arrow, first_true, is_text
 from discreet.errors import DomainError
 
@@ -239,8 +240,10 @@ class ArrayLabels(Labels):
 def make_labels(values: Any, minimum: int = 2) -> RangeLabels | ArrayLabels:
     """Labels from a range or from any list of different values of one type: text, whole numbers, floats, booleans."""
     if isinstance(values, range):
-        if len(values) < minimum:
+        if not values[minimum - 1 :]:
             raise DomainError(f"a domain needs at least {minimum} values, not {len(values)}")
+        if values[limits.DOMAIN_VALUES :]:
+            raise _too_many()
         if not all(-(2**63) <= end < 2**63 for end in (values[0], values[-1])):
             raise DomainError("the whole numbers of a domain must fit into 64 bits")
         return RangeLabels(values)
@@ -255,10 +258,16 @@ def make_labels(values: Any, minimum: int = 2) -> RangeLabels | ArrayLabels:
         raise DomainError("a domain cannot contain an empty value; use the policy for missing values instead")
     if len(array) < minimum:
         raise DomainError(f"a domain needs at least {minimum} values, not {len(array)}")
+    if len(array) > limits.DOMAIN_VALUES:
+        raise _too_many()
     array = _standard(array)
     if pc.count_distinct(array).as_py() != len(array):
         raise DomainError("the values of a domain must all be different")
     return ArrayLabels(array)
+
+
+def _too_many() -> DomainError:
+    return DomainError(f"a domain has at most {limits.DOMAIN_VALUES:,} values")
 
 
 def _standard(array: pa.Array) -> pa.Array:

@@ -9,13 +9,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
+from discreet import limits
 from discreet.domains.base import Domain
 from discreet.domains.columns import is_text
 from discreet.domains.labels import ArrayLabels, RangeLabels, make_labels
 from discreet.domains.losses import OnALine
 from discreet.errors import DomainError, ManifestError
+from discreet.plain_text import ARROW_CONTROL
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -28,6 +31,12 @@ class ListedDomain(Domain):
     def size(self) -> int:
         """Number of values."""
         return len(self._labels)
+
+    def check_printable(self) -> None:
+        """Refuse labels with control characters: they came from others and will be shown to people."""
+        labels = self._labels
+        if is_text(labels.arrow_type) and pc.any(pc.match_substring_regex(labels.arrow(), ARROW_CONTROL)).as_py():
+            raise DomainError("a value of the domain holds a control character")
 
     def label(self, code: int) -> Any:
         """The value of one code."""
@@ -191,14 +200,16 @@ class Ordinal(OnALine, ListedDomain):
     def _checked(self, positions: Sequence[float]) -> tuple[float, ...]:
         try:
             checked = tuple(float(p) for p in positions)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise DomainError("positions must be numbers") from None
         if len(checked) != self.size:
             raise DomainError(
                 f"an ordinal domain of {self.size} values needs {self.size} positions, not {len(checked)}"
             )
-        if not np.all(np.isfinite(checked)) or any(b <= a for a, b in pairwise(checked)):
-            raise DomainError("positions must be finite and increase from value to value")
+        if not np.all(np.abs(checked) <= limits.LARGEST_NUMBER) or any(b <= a for a, b in pairwise(checked)):
+            raise DomainError(
+                f"positions must be finite, at most {limits.LARGEST_NUMBER:g}, and increase from value to value"
+            )
         return checked
 
     def __repr__(self) -> str:

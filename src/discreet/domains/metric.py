@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet import limits
 from discreet.domains.labels import make_labels
 from discreet.domains.listed import ListedDomain, listed_values
 from discreet.errors import DomainError, ManifestError
@@ -201,12 +202,12 @@ def _checked_loss(loss: ArrayLike, size: int) -> Floats:
 def _square(values: ArrayLike, size: int, name: str) -> Floats:
     try:
         matrix = np.array(values, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DomainError(f"the {name} must be a square matrix of numbers") from None
     if matrix.shape != (size, size):
         raise DomainError(f"the {name} must be a square matrix of {size} × {size} numbers, not {matrix.shape}")
-    if not np.all(np.isfinite(matrix)):
-        raise DomainError(f"every {name} must be a finite number")
+    if not np.all(np.abs(matrix) <= limits.LARGEST_NUMBER):
+        raise DomainError(f"every {name} must be a finite number of at most {limits.LARGEST_NUMBER:g}")
     return matrix
 
 
@@ -215,14 +216,14 @@ def _checked_coordinates(coordinates: ArrayLike, size: int, distance: str | Dist
         raise DomainError(f'the distance must be "euclidean", "haversine" or a function, not {distance!r}')
     try:
         places = np.array(coordinates, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DomainError("coordinates must be numbers, one row per value") from None
     if places.ndim == 1:
         places = places[:, None]
     if places.ndim != 2 or places.shape[0] != size or places.shape[1] == 0:
         raise DomainError(f"{size} values need {size} rows of coordinates, not the shape {places.shape}")
-    if not np.all(np.isfinite(places)):
-        raise DomainError("every coordinate must be a finite number")
+    if not np.all(np.abs(places) <= limits.LARGEST_NUMBER):
+        raise DomainError(f"every coordinate must be a finite number of at most {limits.LARGEST_NUMBER:g}")
     if distance == "haversine":
         if places.shape[1] != 2:
             raise DomainError(f"haversine needs (latitude, longitude) for every value, not {places.shape[1]} numbers")

@@ -9,10 +9,12 @@ from typing import Any, Literal, Self, get_args
 
 from discreet import domains, mechanisms
 from discreet.domains import Box, Categorical, Domain, WithBlank
+from discreet.domains.listed import ListedDomain
 from discreet.errors import ManifestError, MechanismError
-from discreet.manifest.checks import damaged, mapping, names, optional_text
+from discreet.manifest.checks import damaged, mapping, names, optional_text, text
 from discreet.manifest.promises import block_guarantee
 from discreet.mechanisms import FiniteMechanism, JointResponse, Mechanism, ZeroInflatedLaplace
+from discreet.plain_text import one_line
 from discreet.privacy import Guarantee
 
 Missing = Literal["reject", "category", "public"]
@@ -87,6 +89,13 @@ class Block:
                 raise MechanismError("the joint design does not fit the sizes of the domains")
             if len(self.domains) != len(self.columns):
                 raise MechanismError(f"there are {len(self.columns)} columns but {len(self.domains)} domains")
+
+    def reports_of(self, name: str) -> Domain:
+        """What a released cell of one column can be; unlike ``of_column`` it works nothing out."""
+        position = self.columns.index(name)
+        if self.domains:
+            return self.domains[position]
+        return self.reports.column(position) if isinstance(self.reports, Box) else self.reports
 
     def of_column(self, name: str) -> Block:
         """The block as one of its columns sees it: the same, unless columns were randomised together."""
@@ -192,31 +201,31 @@ class Block:
         """Rebuild from plain data; anything that does not fit together is a damaged manifest."""
         data = mapping(data, "a block")
         with damaged("a block"):
-            domain = domains.from_dict(mapping(data.get("domain"), "a domain"))
+            domain = _domain(data.get("domain"))
             reports, mechanism = data.get("reports"), data.get("mechanism")
             if not isinstance(data.get("collected"), bool):
                 raise ManifestError('"collected" must be true or false')
             return cls(
                 columns=names(data.get("columns"), "the columns of a block"),
                 domain=domain,
-                reports=domain if reports is None else domains.from_dict(mapping(reports, "the reports")),
+                reports=domain if reports is None else _domain(reports),
                 mechanism=None if mechanism is None else mechanisms.from_dict(mapping(mechanism, "a mechanism")),
                 by=optional_text(data.get("by"), "by"),
                 designs={
-                    value: mechanisms.from_dict(mapping(design, "a design"))
+                    text(value, "the name of a design"): mechanisms.from_dict(mapping(design, "a design"))
                     for value, design in mapping(data.get("designs", {}), "the designs").items()
                 },
                 missing=data.get("missing", "reject"),
                 collected=data["collected"],
                 guarantee=Guarantee.from_dict(mapping(data.get("guarantee"), "a guarantee")),
-                domains=tuple(domains.from_dict(mapping(one, "a domain")) for one in data.get("domains", ())),
+                domains=tuple(_domain(one) for one in data.get("domains", ())),
                 clip=data.get("clip", False) is True,
             )
 
     def summary(self) -> str:
         """One line for people."""
-        named = ", ".join(self.columns)
-        how = f'design by "{self.by}"' if self.mechanism is None else _design_name(self.mechanism)
+        named = one_line(", ".join(self.columns))
+        how = f'design by "{one_line(str(self.by))}"' if self.mechanism is None else _design_name(self.mechanism)
         remarks = []
         if self.collected:
             remarks.append("randomised by the respondents")
@@ -237,6 +246,14 @@ class Block:
         return f"{named}: {self.domain.size} values, {how}, {self.guarantee.summary()}{tail}"
 
     __str__ = summary
+
+
+def _domain(data: Any) -> Domain:
+    domain = domains.from_dict(mapping(data, "a domain"))
+    inner = domain.inner if isinstance(domain, WithBlank) else domain
+    if isinstance(inner, ListedDomain):
+        inner.check_printable()
+    return domain
 
 
 def _design_name(mechanism: Mechanism) -> str:

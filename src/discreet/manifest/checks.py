@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from discreet import limits
 from discreet.errors import InputError, ManifestError
+from discreet.plain_text import has_control
 
 
 @contextmanager
@@ -33,6 +35,8 @@ def text(value: Any, what: str) -> str:
     """A string that is not empty."""
     if not isinstance(value, str) or not value:
         raise ManifestError(f"the manifest is damaged: {what} must be text")
+    if has_control(value):
+        raise ManifestError(f"the manifest is damaged: {what} holds a control character")
     return value
 
 
@@ -50,7 +54,7 @@ def names(value: Any, what: str) -> tuple[str, ...]:
 
 def whole(value: Any, what: str, minimum: int) -> int:
     """A whole number that is large enough."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+    if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= limits.ROWS:
         raise ManifestError(f"the manifest is damaged: {what} must be a whole number of at least {minimum}")
     return value
 

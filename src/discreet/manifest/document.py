@@ -16,7 +16,9 @@ from datetime import UTC, datetime
 from importlib import resources
 from typing import Any, Literal, NoReturn, Self, get_args
 
+from discreet import limits
 from discreet._version import __version__
+from discreet.domains import Domain
 from discreet.errors import ManifestError
 from discreet.manifest.block import Block
 from discreet.manifest.checks import damaged, flag, mapping, one_of, optional_text, text, whole
@@ -124,6 +126,8 @@ class Manifest:
         As in the plan.
     digest : str or None
         SHA-256 of the released file, when the manifest lies beside it.
+    spreadsheet_safe : bool
+        Whether public text that a spreadsheet would run got an apostrophe before it.
     """
 
     rows: int
@@ -138,6 +142,7 @@ class Manifest:
     person_checked: bool = False
     title: str | None = None
     digest: str | None = None
+    spreadsheet_safe: bool = False
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     software: str = "discreet"
@@ -180,12 +185,17 @@ class Manifest:
         """The block of a private column."""
         return next((block.of_column(column) for block in self.blocks if column in block.columns), None)
 
+    def reports(self, column: str) -> Domain | None:
+        """What a released cell of a private column can be; None for a public one."""
+        return next((block.reports_of(column) for block in self.blocks if column in block.columns), None)
+
     def with_digest(self, digest: str) -> Self:
         """The same manifest, tied to a file."""
         return replace(self, digest=digest)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as it is published."""
+        marked = {"spreadsheet_safe": True} if self.spreadsheet_safe else {}
         return {
             "format": FORMAT,
             "software": {"name": self.software, "version": self.version},
@@ -200,6 +210,7 @@ class Manifest:
             "rows_per_person": self.rows_per_person,
             "person_checked": self.person_checked,
             "digest": None if self.digest is None else {"sha256": self.digest},
+            **marked,
         }
 
     def to_json(self, indent: int | None = None) -> str:
@@ -230,6 +241,7 @@ class Manifest:
                 person_checked=flag(data.get("person_checked", False), "person_checked"),
                 title=_title(release.get("title")),
                 digest=None if digest is None else text(mapping(digest, "digest").get("sha256"), "digest.sha256"),
+                spreadsheet_safe=flag(data.get("spreadsheet_safe", False), "spreadsheet_safe"),
                 id=text(release.get("id"), "release.id"),
                 created=text(release.get("created"), "release.created"),
                 software=text(software.get("name"), "software.name"),
@@ -239,11 +251,7 @@ class Manifest:
     @classmethod
     def from_json(cls, content: str | bytes) -> Self:
         """Read JSON text."""
-        try:
-            data = json.loads(content, parse_constant=_refuse_constant)
-        except (ValueError, RecursionError):
-            raise ManifestError("the manifest is damaged: it is not valid JSON") from None
-        return cls.from_dict(data)
+        return cls.from_dict(parsed(content))
 
 
 def json_schema() -> dict[str, Any]:
@@ -273,9 +281,18 @@ def _list(data: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def _title(value: Any) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise ManifestError("the manifest is damaged: release.title must be text")
-    return value
+    return None if value == "" else optional_text(value, "release.title")
+
+
+def parsed(content: str | bytes) -> Mapping[str, Any]:
+    """The object that JSON text holds, of bounded depth and without numbers that are none."""
+    try:
+        data = json.loads(content, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise ManifestError("the manifest is damaged: it is not valid JSON") from None
+    if limits.nested_too_deep(data):
+        raise ManifestError(f"the manifest is damaged: it is nested deeper than {limits.NESTING} levels")
+    return mapping(data, "the top level")
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from discreet.domains import Box, Domain
 from discreet.domains.columns import is_text
 from discreet.errors import DomainError, ReleaseError
-from discreet.manifest.block import Block
 from discreet.manifest.document import Column
 
 #: Public text that stands for numbers is read as such.
@@ -34,26 +33,26 @@ def report_type(reports: Domain) -> pa.DataType:
 class ReleasedColumn:
     """One column of a release: where it comes from, and the type in which it is handed out."""
 
-    def __init__(self, column: Column, block: Block | None, stored: pa.DataType) -> None:
+    def __init__(self, column: Column, reports: Domain | None, stored: pa.DataType) -> None:
         self.name = column.name
-        self.block = block
+        self._reports = reports
         self._stored = stored
-        if block is not None:
-            self.type = report_type(block.reports)
+        if reports is not None:
+            self.type = report_type(reports)
         else:
             self.type = _NUMBERS.get(column.type or "text", stored) if is_text(stored) else stored
 
     @cached_property
     def _dictionary(self) -> pa.Array | None:
         """The labels in their declared order, when the column is handed out as a dictionary."""
-        if self.block is None or not pa.types.is_dictionary(self.type):
+        if self._reports is None or not pa.types.is_dictionary(self.type):
             return None
-        return self.block.reports.decode_arrow(np.zeros(0, np.uint8)).dictionary
+        return self._reports.decode_arrow(np.zeros(0, np.uint8)).dictionary
 
     def read(self, cells: pa.Array, first_row: int) -> pa.Array:
         """Cells in the type of the column."""
-        if self.block is not None:
-            return self._read_reports(self.block.reports, cells, first_row)
+        if self._reports is not None:
+            return self._read_reports(self._reports, cells, first_row)
         if cells.type == self.type:
             return cells
         try:

@@ -17,6 +17,7 @@ from discreet.manifest.reading import ReleasedColumn
 from discreet.manifest.storage import read_csv_manifest, read_parquet_manifest
 from discreet.manifest.tables import ParquetTable, TableFile, file_table, rows_per_batch
 from discreet.mechanisms import Mechanism
+from discreet.plain_text import one_line
 from discreet.privacy import Guarantee
 
 
@@ -68,7 +69,7 @@ class Release:
         self.manifest = manifest
         self._stored = stored
         self._columns = {
-            column.name: ReleasedColumn(column, manifest.block(column.name), stored.schema.field(column.name).type)
+            column.name: ReleasedColumn(column, manifest.reports(column.name), stored.schema.field(column.name).type)
             for column in manifest.columns
         }
 
@@ -153,7 +154,7 @@ class Release:
 
     def block(self, column: str) -> Block:
         """How a private column was randomised."""
-        block = self._column(column).block
+        block = self.manifest.block(self._column(column).name)
         if block is None:
             raise ReleaseError(f'column "{column}" is public: it was copied, not randomised')
         return block
@@ -201,14 +202,16 @@ class Release:
         """What was released and what is promised, for people."""
         manifest = self.manifest
         order = "in random order" if manifest.order == "shuffle" else "in the order of the source"
-        lines = [f"{manifest.title or 'Release'}: {manifest.rows:,} rows, {order}"]
+        lines = [f"{one_line(manifest.title or 'Release')}: {manifest.rows:,} rows, {order}"]
         if manifest.insecure:
-            lines.append(f"NOT SECURE: made with a {manifest.source}; whoever knows the seed can undo it")
+            lines.append(f"NOT SECURE: made with a {one_line(manifest.source)}; whoever knows the seed can undo it")
         public = [column.name for column in manifest.columns if column.role != "private"]
-        lines.append(f"Public, copied as they are: {', '.join(public) or 'none'}")
+        lines.append(f"Public, copied as they are: {one_line(', '.join(public)) or 'none'}")
+        if manifest.spreadsheet_safe:
+            lines.append("Public text that a spreadsheet would run as a formula starts with an apostrophe")
         lines.extend(f"Private: {block.summary()}" for block in manifest.blocks)
         lines.append(f"All together: {manifest.guarantee.summary()}")
-        lines.extend(f"Not covered: {caveat}" for caveat in manifest.guarantee.caveats)
+        lines.extend(f"Not covered: {one_line(caveat)}" for caveat in manifest.guarantee.caveats)
         if manifest.rows_per_person is not None:
             checked = "checked" if manifest.person_checked else "as declared"
             lines.append(f"Rows per person: at most {manifest.rows_per_person} ({checked})")
@@ -217,7 +220,7 @@ class Release:
     __str__ = summary
 
     def __repr__(self) -> str:
-        return f"<Release of {self.rows:,} rows: {', '.join(self.columns)}; {self.guarantee.summary()}>"
+        return f"<Release of {self.rows:,} rows: {one_line(', '.join(self.columns))}; {self.guarantee.summary()}>"
 
     def to_dict(self) -> dict[str, Any]:
         """The manifest as plain data."""

@@ -13,13 +13,13 @@ import base64
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
+from discreet import limits
 from discreet.errors import ManifestError, ReleaseError
 from discreet.manifest.checks import mapping
-from discreet.manifest.document import FORMAT, Manifest, check_format
+from discreet.manifest.document import FORMAT, Manifest, check_format, parsed
 from discreet.manifest.tables import ParquetTable, reading
 
 #: The key in the metadata of a Parquet file. It never changes.
@@ -65,7 +65,7 @@ def read_parquet_manifest(table: ParquetTable) -> Manifest:
     content = table.metadata.get(KEY)
     if content is None:
         raise ReleaseError(f"{table.path.name} is not a release: it holds no manifest of discreet")
-    data = _json(content)
+    data = parsed(content)
     if "sidecar" in data:
         check_format(data)
         content = _sidecar(table.path)
@@ -74,7 +74,7 @@ def read_parquet_manifest(table: ParquetTable) -> Manifest:
             raise ManifestError(
                 f"{sidecar_path(table.path).name} is not the manifest of {table.path.name}: its SHA-256 differs"
             )
-        data = _json(content)
+        data = parsed(content)
     manifest = Manifest.from_dict(data)
     if manifest.rows != table.rows:
         raise ManifestError(
@@ -103,12 +103,6 @@ def _sidecar(path: Path) -> bytes:
     if not beside.is_file():
         raise ReleaseError(f"{path.name} is not a release: there is no {beside.name} beside it")
     with reading(beside, "manifest"):
+        if beside.stat().st_size > limits.MANIFEST_BYTES:
+            raise ManifestError(f"{beside.name} is over the limit of {limits.MANIFEST_BYTES:,} bytes for a manifest")
         return beside.read_bytes()
-
-
-def _json(content: bytes) -> Any:
-    try:
-        data = json.loads(content)
-    except (ValueError, RecursionError):
-        raise ManifestError("the manifest is damaged: it is not valid JSON") from None
-    return mapping(data, "the top level")

@@ -10,12 +10,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
+from discreet import limits
 from discreet.errors import ReleaseError, SystemFailureError
 
 #: Bytes of CSV text handled at once.
@@ -76,6 +77,7 @@ class ParquetTable(TableFile):
         self.path = path
         with reading(path, "Parquet"), pq.ParquetFile(path) as file:
             self._schema = file.schema_arrow
+            check_width(self._schema.names, path)
             self._rows = int(file.metadata.num_rows)
             self.metadata: dict[bytes, bytes] = dict(file.metadata.metadata or {})
 
@@ -155,11 +157,28 @@ class CsvTable(TableFile):
 
 
 def _csv_header(path: Path) -> list[str]:
-    with reading(path, "CSV"), path.open(encoding="utf-8-sig", newline="") as lines:
-        header = next(csv.reader(lines, strict=True), None)
+    with reading(path, "CSV"), path.open(encoding="utf-8-sig", newline="") as text:
+        header = next(csv.reader(_first_lines(text, path), strict=True), None)
     if not header:
         raise ReleaseError(f"{path.name}: a CSV file needs a header with the names of its columns")
-    return header
+    return check_width(header, path)
+
+
+def _first_lines(text: TextIO, path: Path) -> Iterator[str]:
+    """Lines until the header must have ended: a file need not have any line end."""
+    left = limits.HEADER_CHARACTERS
+    while line := text.readline(left + 1):
+        left -= len(line)
+        if left < 0:
+            raise ReleaseError(f"{path.name}: the header is longer than {limits.HEADER_CHARACTERS:,} characters")
+        yield line
+
+
+def check_width(names: list[str], path: Path) -> list[str]:
+    """The names of the columns, refused when there are too many of them."""
+    if len(names) > limits.TABLE_COLUMNS:
+        raise ReleaseError(f"{path.name} has {len(names):,} columns, over the limit of {limits.TABLE_COLUMNS:,}")
+    return names
 
 
 @contextmanager
@@ -190,4 +209,6 @@ def file_table(path: Path) -> TableFile:
         raise ReleaseError(f"there is no file {path}")
     if path.is_dir():
         raise ReleaseError(f"{path} is a folder, not a file")
+    if not path.is_file():  # a pipe or a device may never end
+        raise ReleaseError(f"{path} is not an ordinary file")
     return ParquetTable(path) if suffix in PARQUET else CsvTable(path)

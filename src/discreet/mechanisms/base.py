@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet import limits
 from discreet.errors import DomainError, ManifestError, MechanismError
 from discreet.mechanisms.inverse import Inverse, dense_inverse
 from discreet.privacy import Certificate, Guarantee, certify
@@ -169,7 +170,7 @@ def stored_int(data: Mapping[str, Any], key: str) -> int:
     """An integer that a manifest holds as text."""
     value = data.get(key)
     try:
-        if isinstance(value, str):
+        if isinstance(value, str) and len(value) <= limits.NUMBER_CHARACTERS:
             return int(value)
     except ValueError:
         pass
@@ -200,7 +201,7 @@ def stated_epsilon(epsilon: float | None) -> float | None:
         return None
     try:
         value = float(epsilon)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise MechanismError(f"epsilon must be a number, not {epsilon!r}") from None
     if not (math.isfinite(value) and value >= 0):
         raise MechanismError(f"epsilon must be finite and ≥ 0, not {epsilon}")

@@ -241,7 +241,7 @@ class BipartiteResponse(FiniteMechanism):
         """Rebuild from the integers."""
         high, low = stored_int(data, "high"), stored_int(data, "low")
         try:
-            lists = from_runs(data["neighbours"], data["m"]) if "neighbours" in data else None
+            lists = from_runs(data["neighbours"], data["size"], data["m"]) if "neighbours" in data else None
             return cls.from_weights(data["size"], data["m"], high, low, lists)
         except (KeyError, MechanismError) as error:
             raise ManifestError(f"a bipartite response in the manifest is damaged ({error})") from None

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.domains.losses import HasLosses, loss_matrix
 from discreet.errors import ManifestError, MechanismError
-from discreet.mechanisms.base import stored_int
+from discreet.mechanisms.base import stored_int, stored_rows
 from discreet.mechanisms.integers import power_of_two_rows, realising_rows
 from discreet.mechanisms.rounding import RELATIVE_TOLERANCE, checked_epsilon
 from discreet.mechanisms.written_out import WrittenOut
@@ -98,7 +98,7 @@ class ExponentialResponse(WrittenOut):
         """Rebuild from the integers."""
         denominator = stored_int(data, "denominator")
         try:
-            mechanism = cls.from_weights([[int(weight) for weight in row] for row in data["rows"]])
+            mechanism = cls.from_weights(stored_rows(data))
         except (KeyError, TypeError, ValueError) as error:
             raise ManifestError(f"an exponential response in the manifest is damaged ({error})") from None
         if mechanism.denominator != denominator:

@@ -12,6 +12,8 @@ from discreet.errors import MechanismError
 
 #: Largest number of entries of all lists together: 2^30 entries of two or four bytes.
 MAX_ENTRIES = 1 << 30
+#: Characters of one run: two codes of eight digits and a dash.
+_RUN_CHARACTERS = 20
 #: Truths that are compared at once.
 _BLOCK = 256
 #: Truths that are compared with all others before every pair is.
@@ -21,10 +23,7 @@ _TRIED = 8
 def checked_lists(neighbours: ArrayLike, size: int, near: int) -> NDArray[Any]:
     """One sorted row of different codes per truth, in the smallest type, never to change."""
     if size * near > MAX_ENTRIES:
-        raise MechanismError(
-            f"{size:,} lists of {near:,} near reports are over the limit of 2^30 entries; "
-            "use fewer values or a larger ε"
-        )
+        raise too_many_entries(size, near)
     lists = np.asarray(neighbours)
     if lists.shape != (size, near) or lists.dtype.kind not in "iu":
         raise MechanismError(f"the near reports must be {size} lists of {near} codes")
@@ -79,25 +78,44 @@ def _runs(codes: NDArray[np.int64]) -> str:
     return " ".join(f"{a}-{b}" if b > a else str(a) for a, b in zip(first, last, strict=True))
 
 
-def from_runs(texts: Any, near: Any) -> NDArray[np.int64]:
-    """The lists that ``to_runs`` wrote."""
+def from_runs(texts: Any, size: Any, near: Any) -> NDArray[Any]:
+    """The lists that ``to_runs`` wrote: ``size`` of them with ``near`` codes each, checked before they are made."""
     if not isinstance(texts, Sequence) or isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
         raise MechanismError("the near reports must be one text per truth")
-    try:
-        lists = [_codes(text) for text in texts]
-    except ValueError:
-        raise MechanismError('the near reports must be runs of codes such as "0-4 7"') from None
-    if any(len(codes) != near for codes in lists):
-        raise MechanismError(f"every truth needs {near} near reports")
-    return np.array(lists, np.int64)
+    if any(isinstance(one, bool) or not isinstance(one, int) for one in (size, near)):
+        raise MechanismError("size and m must be whole numbers")
+    if len(texts) != size or not 1 <= near <= size:
+        raise MechanismError(f"the near reports must be {size} texts of {near} codes")
+    if size * near > MAX_ENTRIES:
+        raise too_many_entries(size, near)
+    lists = np.empty((size, near), np.min_scalar_type(size - 1))
+    for row, text in zip(lists, texts, strict=True):
+        _fill(row, text, size)
+    return lists
 
 
-def _codes(text: str) -> list[int]:
-    codes: list[int] = []
+def _fill(row: NDArray[Any], text: str, size: int) -> None:
+    """Write the runs of one truth into its row."""
+    filled = 0
     for run in text.split():
         first, _, last = run.partition("-")
+        if not (first.isdecimal() and (last or first).isdecimal() and len(run) <= _RUN_CHARACTERS):
+            raise MechanismError('the near reports must be runs of codes such as "0-4 7"')
         low, high = int(first), int(last or first)
-        if high - low > MAX_ENTRIES:
-            raise ValueError
-        codes.extend(range(low, high + 1))
-    return codes
+        if not low <= high < size:
+            raise MechanismError(f"a near report must be a code from 0 to {size - 1}")
+        if filled + high - low + 1 > row.size:
+            break
+        row[filled : filled + high - low + 1] = np.arange(low, high + 1)
+        filled += high - low + 1
+    else:
+        if filled == row.size:
+            return
+    raise MechanismError(f"every truth needs {row.size} near reports")
+
+
+def too_many_entries(size: int, near: int) -> MechanismError:
+    """Lists that would not fit."""
+    return MechanismError(
+        f"{size:,} lists of {near:,} near reports are over the limit of 2^30 entries; use fewer values or a larger ε"
+    )

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.errors import ManifestError, MechanismError
-from discreet.privacy.exact import probability
+from discreet.privacy.exact import fraction_from_text, probability
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Procedure:
         """Read back what ``to_dict`` wrote."""
         try:
             name = data["name"]
-            return cls(name, tuple((key, Fraction(data[key])) for key in PARAMETERS[name]))
+            return cls(name, tuple((key, fraction_from_text(str(data[key]))) for key in PARAMETERS[name]))
         except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
             raise ManifestError(f"a survey procedure in the manifest is damaged ({error})") from None
 

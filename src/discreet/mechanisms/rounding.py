@@ -11,7 +11,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from discreet import arguments
+from discreet import arguments, limits
 from discreet.errors import PrivacyError
 from discreet.privacy.bounds import exp_bounds, log_bounds
 from discreet.privacy.exact import exact_rows
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 def checked_epsilon(epsilon: float, name: str = "epsilon") -> float:
     """A requested ε: a finite number above zero."""
-    return arguments.number(epsilon, name, PrivacyError, above=0)
+    return arguments.number(epsilon, name, PrivacyError, above=0, most=limits.EPSILON)
 
 
 def checked_delta(delta: float) -> float:

@@ -27,10 +27,13 @@ def canvas(path: str | Path, width: float = 7.0, height: float = 4.0) -> Iterato
         raise InputError(f'there is no folder "{target.parent}"')
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
     yield axes
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)  # a dollar in a label is a dollar, not the start of a formula
     figure.savefig(target, dpi=150)

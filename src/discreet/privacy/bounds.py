@@ -13,6 +13,9 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
+from discreet import limits
+from discreet.errors import PrivacyError
+
 #: Digits carried. An ε of 150 with a relative error of 1e-9 needs about 75 digits of e^ε against a
 #: denominator of 2^256; 100 leaves room.
 DIGITS = 100
@@ -31,6 +34,8 @@ def exp_bounds(x: float | Fraction) -> tuple[Fraction, Fraction]:
     """
     if x == 0:
         return Fraction(1), Fraction(1)
+    if not -limits.EPSILON <= x <= limits.EPSILON:
+        raise PrivacyError(f"an ε of {float(x):g} is over the limit of {limits.EPSILON:g}")
     low = _exp(_decimal(Fraction(x), _DOWN)).next_minus(_CONTEXT)
     high = _exp(_decimal(Fraction(x), _UP)).next_plus(_CONTEXT)
     return Fraction(low), Fraction(high)

@@ -16,6 +16,7 @@ from typing import Any, Protocol, cast, overload, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet import limits
 from discreet.errors import PrivacyError
 from discreet.privacy.bounds import exp_bounds, log_up, round_down, round_up
 from discreet.privacy.exact import Rows, exact_rows
@@ -92,7 +93,7 @@ class Certificate:
             return round_up(self._infinite_delta())
         if epsilon >= self.epsilon:
             return 0.0
-        low = exp_bounds(epsilon)[0]
+        low = exp_bounds(min(epsilon, limits.EPSILON))[0]  # a smaller factor can only overstate δ
         worst = max(
             (hockey_stick(pair, self.denominator, low) for pair in self._both_ways(self._screened(epsilon))),
             default=Fraction(0),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from discreet import limits
 from discreet.errors import MechanismError
 
 Rows = tuple[tuple[int, ...], ...]
@@ -28,7 +30,7 @@ def probability(value: Any, name: str) -> Fraction:
     """
     exact = _fraction(value, name)
     if not 0 <= exact <= 1:
-        raise MechanismError(f"{name} must be a probability between 0 and 1, not {value}")
+        raise MechanismError(f"{name} must be a probability between 0 and 1, not {shown(value)}")
     return exact
 
 
@@ -39,15 +41,36 @@ def _fraction(value: Any, name: str) -> Fraction:
         if isinstance(value, Fraction):
             return value
         if isinstance(value, str):
-            return Fraction(value)
+            return fraction_from_text(value)
         if isinstance(value, numbers.Integral):
             return Fraction(int(value))
         number = float(value)
     except (TypeError, ValueError, ZeroDivisionError):
-        raise MechanismError(f'{name} must be a number or a fraction such as "1/6", not {value!r}') from None
+        raise MechanismError(f'{name} must be a number or a fraction such as "1/6", not {shown(value)}') from None
     if not math.isfinite(number):
         raise MechanismError(f"{name} must be finite, not {value}")
     return Fraction(number)
+
+
+def fraction_from_text(text: str) -> Fraction:
+    """An exact number from text, refused (ValueError) before it is worked out when it has too many digits.
+
+    >>> fraction_from_text("1/6"), fraction_from_text("2.5e-1")
+    (Fraction(1, 6), Fraction(1, 4))
+    """
+    power = re.search(r"[eE]([-+]?[0-9_]+)", text[: limits.NUMBER_CHARACTERS + 1])
+    if len(text) > limits.NUMBER_CHARACTERS or (power and abs(int(power[1])) > limits.NUMBER_EXPONENT):
+        raise ValueError("too many digits")
+    return Fraction(text)
+
+
+def shown(value: Any) -> str:
+    """A given value for a message; one that is too long to read is only described."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not write out integers of more than 4,300 digits
+        return "a number of thousands of digits"
+    return text if len(text) <= 60 else f"a {type(value).__name__}"
 
 
 def exact_rows(matrix: Any, name: str = "matrix") -> tuple[Rows, int]:

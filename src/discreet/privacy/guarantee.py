@@ -10,7 +10,9 @@ from functools import reduce
 from typing import Any, Literal, get_args
 
 from discreet.errors import ManifestError, PrivacyError
+from discreet.plain_text import has_control
 from discreet.privacy.bounds import exp_bounds, round_up
+from discreet.privacy.exact import shown
 
 Unit = Literal["value", "label", "attribute", "record", "person"]
 
@@ -61,8 +63,8 @@ class Guarantee:
             value = getattr(self, name)
             try:
                 object.__setattr__(self, name, float(value))
-            except (TypeError, ValueError):
-                raise PrivacyError(f"{name} must be a number, not {value!r}") from None
+            except (TypeError, ValueError, OverflowError):
+                raise PrivacyError(f"{name} must be a number, not {shown(value)}") from None
         if not self.epsilon >= 0:
             raise PrivacyError(f"epsilon must be ≥ 0, not {self.epsilon}")
         if not 0 <= self.delta <= 1:
@@ -235,14 +237,28 @@ class Guarantee:
         """Read back what ``to_dict`` wrote."""
         try:
             return cls(
-                epsilon=math.inf if data["epsilon"] is None else data["epsilon"],
-                delta=data["delta"],
+                epsilon=math.inf if data["epsilon"] is None else _stored(data["epsilon"]),
+                delta=_stored(data["delta"]),
                 unit=data["unit"],
-                exposure=data.get("exposure", 0.0),
-                caveats=tuple(data.get("caveats", ())),
+                exposure=_stored(data.get("exposure", 0.0)),
+                caveats=_caveats(data.get("caveats", ())),
             )
         except (KeyError, TypeError) as error:
             raise ManifestError(f"a guarantee in the manifest is damaged ({error})") from None
+
+
+def _stored(value: Any) -> float:
+    """A figure from a manifest: a number, not text that could be read as one."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ManifestError("a guarantee in the manifest is damaged: its figures must be numbers")
+    return value
+
+
+def _caveats(given: Any) -> tuple[str, ...]:
+    """Sentences from a manifest, which are shown to people."""
+    if not isinstance(given, (list, tuple)) or any(not isinstance(one, str) or has_control(one) for one in given):
+        raise ManifestError("a guarantee in the manifest is damaged: its caveats must be plain sentences")
+    return tuple(given)
 
 
 def _common_unit(a: Unit, b: Unit) -> Unit:

@@ -10,6 +10,7 @@ from discreet.errors import PlanError
 from discreet.manifest.block import Block, Missing
 from discreet.mechanisms import BinaryResponse, ChannelResponse, FiniteMechanism, GeneralizedResponse
 from discreet.mechanisms.procedures import PARAMETERS
+from discreet.plain_text import has_control
 from discreet.publish.domains import read_domain
 from discreet.publish.files import PlanFiles
 from discreet.publish.grammar import DESIGN, JOINT, LAPLACE, LATER_MECHANISMS, MECHANISMS, NEAR, PROCEDURES, Section, at
@@ -197,6 +198,8 @@ def _designs(section: Section, domain: Domain, files: PlanFiles) -> dict[str, Fi
     path, given = section.at("designs"), section.get("designs")
     if not isinstance(given, Mapping) or not given:
         raise PlanError(f"{path} must name a design for each value of {section.at('by')}")
+    if any(has_control(str(value)) for value in given):
+        raise PlanError(f"{path}: the name of a design holds a control character")
     designs = {
         str(value): _design(Section(design, f"{path}.{value}", DESIGN), domain, files)
         for value, design in given.items()

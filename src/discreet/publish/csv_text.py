@@ -9,6 +9,10 @@ from discreet.errors import ReleaseError
 
 #: Cells with one of these are quoted.
 _SPECIAL = '[",\r\n]'
+#: Spreadsheets take text that starts like this for a formula …
+SPREADSHEET_FORMULA = r"^[=+\-@\t\r]"
+#: … unless it is a number.
+_SPREADSHEET_NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def csv_header(names: list[str]) -> bytes:
@@ -21,6 +25,18 @@ def csv_rows(batch: pa.RecordBatch) -> bytes:
     """One line per row; a null is an empty cell."""
     cells = [_text(batch.column(i), batch.schema.names[i]) for i in range(batch.num_columns)]
     return _lines(cells)
+
+
+def spreadsheet_safe(cells: pa.Array) -> pa.Array:
+    """Text cells that a spreadsheet would run as a formula, each after an apostrophe; a number such as -5 stays."""
+    kind = cells.type
+    runs = pc.and_not(
+        pc.match_substring_regex(cells, SPREADSHEET_FORMULA), pc.match_substring_regex(cells, _SPREADSHEET_NUMBER)
+    )
+    if not pc.any(runs).as_py():
+        return cells
+    marked = pc.binary_join_element_wise(pa.scalar("'", kind), cells, pa.scalar("", kind))
+    return pc.if_else(pc.fill_null(runs, False), marked, cells)
 
 
 def _text(column: pa.Array, name: str) -> pa.Array:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.domains import Binary, Box, Categorical, Domain, Grid, Metric, Ordinal
-from discreet.domains.listed import listed_values
+from discreet.domains.listed import ListedDomain, listed_values
 from discreet.errors import PlanError
 from discreet.publish.files import PlanFiles
 from discreet.publish.grammar import DOMAINS, LATER_DOMAINS, Section, at
@@ -26,9 +26,10 @@ def read_domain(data: Any, path: str, files: PlanFiles) -> Domain:
     if "positions" in section and kind != "ordinal":
         raise PlanError(f"{section.at('positions')} belongs to an ordinal domain")
     with at(section.at(kind)):
-        if kind in _FROM_FILES:
-            return _FROM_FILES[kind](section, files)
-        return _READERS[kind](section)
+        domain = _FROM_FILES[kind](section, files) if kind in _FROM_FILES else _READERS[kind](section)
+        if isinstance(domain, ListedDomain):
+            domain.check_printable()
+        return domain
 
 
 def _binary(section: Section) -> Domain:

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import difflib
 import math
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from discreet import limits
 from discreet.errors import InputError, PlanError
+from discreet.plain_text import has_control
+from discreet.privacy.exact import shown
 
 #: The newest format of a plan that this version reads.
 FORMAT = 1
@@ -97,7 +101,8 @@ class Section:
             if key in later:
                 raise not_available(self.at(key))
             if key not in keys:
-                raise PlanError(f"{self.at(str(key))} is not a key of a plan{_likely(str(key), [*keys, *later])}")
+                word = str(key)
+                raise PlanError(f"{self.at(word[:60])} is not a key of a plan{_likely(word, [*keys, *later])}")
 
     def at(self, key: str) -> str:
         """The path of a key."""
@@ -124,7 +129,9 @@ class Section:
         """Text that is not empty."""
         value = self._data.get(key)
         if value is not None and (not isinstance(value, str) or not value):
-            raise PlanError(f"{self.at(key)} must be text, not {_shown(value)}")
+            raise PlanError(f"{self.at(key)} must be text, not {shown(value)}")
+        if value is not None and has_control(value):
+            raise PlanError(f"{self.at(key)} holds a control character")
         return value
 
     def choice(self, key: str, choices: Collection[str], later: Collection[str] = ()) -> str | None:
@@ -142,7 +149,7 @@ class Section:
         """True or false; false when it is not there."""
         value = self._data.get(key, False)
         if not isinstance(value, bool):
-            raise PlanError(f"{self.at(key)} must be true or false, not {_shown(value)}")
+            raise PlanError(f"{self.at(key)} must be true or false, not {shown(value)}")
         return value
 
     def number(self, key: str) -> float | None:
@@ -151,10 +158,14 @@ class Section:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise PlanError(f"{self.at(key)} must be a number, not {_shown(value)}")
-        if not math.isfinite(value):
-            raise PlanError(f"{self.at(key)} must be finite, not {value}")
-        return float(value)
+            raise PlanError(f"{self.at(key)} must be a number, not {shown(value)}")
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
+            raise PlanError(f"{self.at(key)} must be finite, not {shown(value)}")
+        return number
 
     def epsilon(self, key: str = "epsilon") -> float | None:
         """A privacy level: a finite number above zero."""
@@ -175,8 +186,8 @@ class Section:
         value = self._data.get(key)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
-            raise PlanError(f"{self.at(key)} must be a whole number of at least {minimum}, not {_shown(value)}")
+        if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= limits.ROWS:
+            raise PlanError(f"{self.at(key)} must be a whole number of at least {minimum}, not {shown(value)}")
         return value
 
     def columns(self, key: str = "columns") -> tuple[str, ...]:
@@ -184,8 +195,12 @@ class Section:
         value = self.required(key)
         if not isinstance(value, (list, tuple)) or not value or not all(isinstance(name, str) for name in value):
             raise PlanError(f"{self.at(key)} must be a list of column names")
-        for name in value:
-            if list(value).count(name) > 1:
+        if len(value) > limits.TABLE_COLUMNS:
+            raise PlanError(f"{self.at(key)} has {len(value):,} columns, over the limit of {limits.TABLE_COLUMNS:,}")
+        for name, times in Counter(value).items():
+            if has_control(name):
+                raise PlanError(f"{self.at(key)}: the name of a column holds a control character")
+            if times > 1:
                 raise PlanError(f'{self.at(key)} lists "{name}" twice')
         return tuple(value)
 
@@ -201,16 +216,12 @@ class Section:
         return [Section(data, f"{self.at(key)}[{i}]", keys, later) for i, data in enumerate(value)]
 
 
-def _shown(value: Any) -> str:
-    """A value of a plan for a message; a long one is only named by its type."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"a {type(value).__name__}"
-
-
 def _quoted(words: Collection[str]) -> str:
     return ", ".join(f'"{word}"' for word in words)
 
 
 def _likely(word: str, known: Collection[str]) -> str:
+    if len(word) > 60:
+        return ""
     close = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
     return f'; did you mean "{close[0]}"?' if close else ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from discreet.domains import Binary, Categorical, Domain, WithBlank
 from discreet.errors import InputError, PlanError, ReleaseError
@@ -51,12 +52,12 @@ class LabelSpec:
     def design(self, source: Any, classes: int) -> FiniteMechanism:
         """Read the public columns of a table and design for them."""
         from discreet.design import binary, label
-        from discreet.estimate.regression.formula import Matrices, read_formula
+        from discreet.estimate.formulas import Matrices, read_formula
 
         with at(f"{self.path}.formula"):
             sides = read_formula(f"label ~ {self.formula}")
             table = _public_table(open_source(source), sides.variables)
-            X = Matrices(sides.predictors, sides.variables, table.to_batches()).matrix(table)
+            X = Matrices(sides.predictors, sides.variables, table.to_batches).matrix(table)
         complete = X[np.all(np.isfinite(X), axis=1)]
         with at(self.path):
             if self.symmetric:
@@ -68,11 +69,21 @@ class LabelSpec:
         return cast("FiniteMechanism", found.mechanism)
 
     def _assumed(self) -> Any:
-        if isinstance(self.coefficients, Mapping):
-            if set(self.coefficients) != {"low", "high"}:
+        given = self.coefficients
+        if isinstance(given, Mapping):
+            if set(given) != {"low", "high"}:
                 raise PlanError(f'{self.path}.coefficients must be a list, or a table with "low" and "high"')
-            return tuple(self.coefficients["low"]), tuple(self.coefficients["high"])
-        return self.coefficients
+            return tuple(self._numbers(given["low"]).tolist()), tuple(self._numbers(given["high"]).tolist())
+        return None if given is None else self._numbers(given).tolist()
+
+    def _numbers(self, given: Any) -> NDArray[np.float64]:
+        try:
+            numbers = np.asarray(given, float)
+        except (TypeError, ValueError, OverflowError):
+            numbers = np.array(np.nan)
+        if numbers.ndim == 0 or not np.isfinite(numbers).all():
+            raise PlanError(f"{self.path}.coefficients must be lists of finite numbers")
+        return numbers
 
 
 def read_label(section: Section, block: Block) -> LabelSpec | None:
@@ -128,7 +139,7 @@ def with_labels_designed(plan: Plan, source: Any) -> Plan:
 
 
 def _check_public(spec: LabelSpec, plan: Plan) -> None:
-    from discreet.estimate.regression.formula import read_formula
+    from discreet.estimate.formulas import read_formula
 
     with at(f"{spec.path}.formula"):
         used = read_formula(f"label ~ {spec.formula}").variables

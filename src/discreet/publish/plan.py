@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,10 +13,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from discreet import limits
 from discreet.errors import BudgetError, PlanError
 from discreet.manifest import Block, Survey, composed_guarantee
 from discreet.manifest.document import Order
+from discreet.plain_text import one_line
 from discreet.privacy import Guarantee
+from discreet.privacy.exact import shown
 from discreet.publish.blocks import read_block
 from discreet.publish.files import PlanFiles
 from discreet.publish.grammar import BUDGET, FORMAT, LATER_PRIVATE, OUTPUT, PRIVATE, PUBLIC, SURVEY, TOP, Section
@@ -23,6 +27,11 @@ from discreet.publish.labels import LabelSpec, read_label
 
 if TYPE_CHECKING:
     from discreet.manifest import Release
+
+
+#: A dotted key of more parts than tables may be deep; the parser of TOML takes the square of their number.
+_PART = r"""(?>[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"(?:^|[\n{{,\[])[ \t]*+{_PART}(?>[ \t]*+\.[ \t]*+{_PART}){{{limits.NESTING}}}")
 
 
 @dataclass(frozen=True)
@@ -96,40 +105,68 @@ class Plan:
     labels: tuple[tuple[int, LabelSpec], ...] = field(default=(), repr=False)
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a plan from a TOML file; files that it names are looked for beside it."""
+    def read(cls, path: str | os.PathLike[str], *, outside_files: bool = False) -> Self:
+        """Read a plan from a TOML file.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        outside_files : bool
+            Files that a plan names are looked for beside it, and must lie in its folder or below, links followed: a
+            plan that came from somebody else could otherwise make a domain of any file on this machine. True lifts
+            this for a plan that you wrote yourself.
+        """
         file = Path(path)
         try:
+            if file.exists() and not file.is_file():  # a pipe or a device may never end
+                raise PlanError(f"the plan {file} cannot be read: it is not an ordinary file")
+            if file.stat().st_size > limits.PLAN_BYTES:
+                raise _too_long()
             content = file.read_bytes().decode("utf-8-sig")
         except UnicodeDecodeError:
             raise PlanError(f"{file.name} is not text in UTF-8") from None
         except OSError as error:
             raise PlanError(f"the plan {file} cannot be read: {error.strerror or type(error).__name__}") from None
-        return cls.parse(content, folder=file.parent)
+        return cls.parse(content, folder=file.parent, outside_files=outside_files)
 
     @classmethod
-    def parse(cls, text: str, folder: str | os.PathLike[str] = ".") -> Self:
-        """A plan from TOML text."""
+    def parse(cls, text: str, folder: str | os.PathLike[str] = ".", *, outside_files: bool = False) -> Self:
+        """A plan from TOML text; see :meth:`read` for ``outside_files``."""
+        if len(text) > limits.PLAN_BYTES:
+            raise _too_long()
+        if _LONG_KEY.search(text):
+            raise _too_deep()
         try:
             data = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise PlanError(f"the plan is not valid TOML: {error}") from None
-        return cls._build(data, text, Path(folder))
+        except RecursionError:
+            raise _too_deep() from None
+        except ValueError:  # an integer with more digits than Python reads, or a date that there never was
+            raise PlanError("the plan is not valid TOML: a number or a date cannot be read") from None
+        return cls._build(data, text, Path(folder), outside_files)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], folder: str | os.PathLike[str] = ".") -> Self:
-        """A plan from plain data with the same keys as the TOML file."""
+    def from_dict(
+        cls, data: Mapping[str, Any], folder: str | os.PathLike[str] = ".", *, outside_files: bool = False
+    ) -> Self:
+        """A plan from plain data with the same keys as the TOML file; see :meth:`read` for ``outside_files``."""
+        if limits.nested_too_deep(data):
+            raise _too_deep()
         try:
             text = json.dumps(data, ensure_ascii=False, sort_keys=True)
         except (TypeError, ValueError):
             raise PlanError("a plan holds only tables, lists, text, numbers and true or false") from None
-        return cls._build(data, text, Path(folder))
+        return cls._build(data, text, Path(folder), outside_files)
 
     @classmethod
-    def _build(cls, data: Mapping[str, Any], text: str, folder: Path) -> Self:
+    def _build(cls, data: Mapping[str, Any], text: str, folder: Path, outside_files: bool = False) -> Self:
+        if limits.nested_too_deep(data):
+            raise _too_deep()
         _check_format(data)
         top = Section(data, "", TOP)
-        files = PlanFiles(folder)
+        files = PlanFiles(folder, outside_files)
         survey = _survey(top)
         public = _public(top, survey)
         sections = list(top.sections("private", PRIVATE, LATER_PRIVATE))
@@ -196,8 +233,8 @@ class Plan:
         """What would be done and promised, for people; no data is read."""
         shuffled = "in random order" if self.order == "shuffle" else "in the order of the source, as declared harmless"
         lines = [
-            self.title or "Plan",
-            f"Public, copied as they are: {', '.join(self.public) or 'none'}",
+            one_line(self.title or "Plan"),
+            f"Public, copied as they are: {one_line(', '.join(self.public)) or 'none'}",
             *(f"Private: {block.summary()}" for block in self.blocks),
             "Every other column is dropped.",
             f"Rows are released {shuffled}.",
@@ -207,7 +244,8 @@ class Plan:
         if self.budget.epsilon is not None:
             lines.append(f"Budget: ε = {self.budget.epsilon:g}, δ = {self.budget.delta:g}")
         lines.extend(
-            f"The design of {', '.join(self.blocks[i].columns)} is made for the regression on {spec.formula} when the "
+            f"The design of {one_line(', '.join(self.blocks[i].columns))} is made for the regression on "
+            f"{one_line(spec.formula)} when the "
             "public columns are read."
             for i, spec in self.labels
         )
@@ -229,13 +267,21 @@ def as_plan(plan: Any) -> Plan:
     raise PlanError(f"a plan must be a Plan, the path of one or a dictionary, not {type(plan).__name__}")
 
 
+def _too_long() -> PlanError:
+    return PlanError(f"the plan is over the limit of {limits.PLAN_BYTES:,} bytes; put long lists into files")
+
+
+def _too_deep() -> PlanError:
+    return PlanError(f"the plan is nested deeper than {limits.NESTING} levels")
+
+
 def _check_format(data: Any) -> None:
     """A plan of a later format is refused before its keys are judged."""
     number = data.get("format", 1) if isinstance(data, Mapping) else 1
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise PlanError("format must be a whole number of at least 1")
     if number > FORMAT:
-        raise PlanError(f"format = {number} is newer than this version of discreet reads (up to {FORMAT})")
+        raise PlanError(f"format = {shown(number)} is newer than this version of discreet reads (up to {FORMAT})")
 
 
 def _budget(top: Section) -> Budget:

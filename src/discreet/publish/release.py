@@ -9,14 +9,17 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from discreet.domains import Domain
+from discreet.domains.columns import is_text
 from discreet.errors import ReleaseError
 from discreet.manifest import Column, Manifest, Release
 from discreet.manifest.document import ColumnType
 from discreet.manifest.tables import CSV, rows_per_batch
 from discreet.publish.batching import rebatched
+from discreet.publish.csv_text import spreadsheet_safe
 from discreet.publish.labels import with_labels_designed
 from discreet.publish.layout import Layout
 from discreet.publish.ledger import Entry, Fingerprint, Ledger
@@ -41,6 +44,7 @@ def release(
     progress: Progress | None = None,
     *,
     ledger: Any = "default",
+    safe_csv: bool = False,
 ) -> Release:
     """Randomise the private columns of a table as a plan says, and publish it with its manifest.
 
@@ -60,6 +64,9 @@ def release(
         Called with the number of rows done so far.
     ledger : "default", path or None
         Where releases of files are recorded, and earlier ones of the same truth are looked up.
+    safe_csv : bool
+        For a CSV output: put an apostrophe before public text that a spreadsheet would run as a formula
+        (``=cmd()``). By default public cells are written back unchanged. The manifest says which it was.
 
     Returns
     -------
@@ -82,6 +89,8 @@ def release(
     if progress is not None and not callable(progress):
         raise ReleaseError("progress must be a function of the number of rows done")
     chance, work = resolve(randomness), Work.open(source, plan, output, overwrite=overwrite)
+    if safe_csv:
+        work.make_spreadsheet_safe()
     book = Ledger.choose(ledger) if work.source.path is not None else None
     fingerprint = None
     if book is not None and work.source.path is not None:
@@ -133,6 +142,7 @@ class Work:
         self.rows = 0
         self.batch_rows = rows_per_batch(self.layout.coded)
         self._types = PublicTypes(self.layout.released, plan.public, source.text)
+        self._spreadsheet_safe = False
         budget = plan.budget
         limit = budget.rows_per_person or 1
         self._persons = None if budget.person is None else PersonCounter(budget.person, limit)
@@ -167,6 +177,34 @@ class Work:
                     f'column "{name}": the empty text is one of its values, which a CSV file cannot tell from a blank'
                 )
 
+    def make_spreadsheet_safe(self) -> None:
+        """Mark public text on the way out; what cannot be marked, because it is looked up, is refused."""
+        if self.output is None or self.output.suffix.lower() not in CSV:
+            raise ReleaseError("safe_csv (--safe-csv) is for an output in CSV")
+        blocks = self.plan.blocks
+        looked_up = [*self.layout.released.names, *(name for block in blocks for name in block.designs)]
+        words = [pa.array(looked_up, pa.string())]
+        for block in self.layout.private.values():
+            if pa.types.is_dictionary(block.reports.arrow_type):
+                words.append(block.reports.decode_arrow(np.zeros(0, np.uint8)).dictionary)
+        if any(not spreadsheet_safe(some).equals(some) for some in words):
+            raise ReleaseError(
+                "a column name, a design or a label of a private column starts with =, +, -, @, a tab or a carriage "
+                "return, which a spreadsheet would run; rename it in the table and the plan"
+            )
+        self._spreadsheet_safe = True
+
+    def _outgoing(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """A batch as it is written."""
+        made = self.layout.decode(batch)
+        if not self._spreadsheet_safe:
+            return made
+        arrays = [
+            spreadsheet_safe(cells) if name in self.plan.public and is_text(cells.type) else cells
+            for name, cells in zip(made.schema.names, made.columns, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=made.schema)
+
     def encoded(self, progress: Progress | None) -> Iterator[pa.RecordBatch]:
         """Checked batches of codes, of a fixed size."""
         with closing(self._encode()) as batches:
@@ -196,7 +234,7 @@ class Work:
         with open_output(self.output, self.layout.released, overwrite=overwrite) as target:
             with closing(self._reports(chance, progress)) as batches:
                 for batch in batches:
-                    target.write(self.layout.decode(batch))
+                    target.write(self._outgoing(batch))
             done = target.commit(self.manifest(chance, shuffled=self.plan.order == "shuffle"))
         self._tell_clipped()
         return done
@@ -254,6 +292,7 @@ class Work:
             rows_per_person=plan.budget.rows_per_person,
             person_checked=plan.budget.person is not None,
             title=plan.title,
+            spreadsheet_safe=self._spreadsheet_safe,
         )
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from discreet.domains.columns import is_text
 from discreet.manifest.tables import file_table
+from discreet.plain_text import printable
 from discreet.publish.plain import plain_type
 
 _HEAD = """\
@@ -79,6 +80,7 @@ def skeleton(path: str | os.PathLike[str]) -> str:
     for field in table.schema:
         kind = plain_type(field.type, field.name)
         described = "text (a CSV file does not say more)" if table.text else str(kind)
+        described = printable(described).replace("\n", " ")  # names inside a struct may hold anything
         text += _BLOCK.format(type=f"{_toml(field.name)}: {described}", name=_toml(field.name), domain=_domain(kind))
     return text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +23,8 @@ class Source:
     path: Path | None = None
 
     def __post_init__(self) -> None:
-        names = self.schema.names
-        for name in names:
-            if names.count(name) > 1:
+        for name, times in Counter(self.schema.names).items():
+            if times > 1:
                 raise ReleaseError(f'the table has two columns called "{name}"')
 
     @property

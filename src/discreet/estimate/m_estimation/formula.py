@@ -9,10 +9,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
+from discreet.estimate.formulas import Matrices, Sides, read_formula
 from discreet.estimate.m_estimation.fit import m_estimate
 from discreet.estimate.m_estimation.losses import Check, Huber
 from discreet.estimate.m_estimation.result import MEstimate
-from discreet.estimate.regression.formula import Matrices, Sides, read_formula
 from discreet.mechanisms import FiniteMechanism, ZeroInflatedLaplace
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class _Work:
         for name in self.private:
             predictors = Sides(sides.outcome, predictors, sides.variables).without(name)
         public = [name for name in sides.variables if name not in self.blocks]
-        matrices = Matrices(predictors, public, self.release.batches(public or self.private[:1]))
+        matrices = Matrices(predictors, public, lambda: self.release.batches(public or self.private[:1]))
         table, dropped = self._rows([*public, *self.private, sides.outcome])
         columns = matrices.matrix(table)
         if np.isnan(columns).any():

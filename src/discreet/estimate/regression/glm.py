@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.errors import DomainError, EstimationError
+from discreet.estimate.formulas import Matrices, Sides, read_formula
 from discreet.estimate.regression.comparison import compare as side_by_side
 from discreet.estimate.regression.fit import binary_regression
-from discreet.estimate.regression.formula import Matrices, Sides, read_formula
 from discreet.estimate.regression.multinomial import multinomial_regression
 from discreet.estimate.regression.predictor import predictor_regression
 from discreet.estimate.regression.streaming import Batch, binary_regression_batches
@@ -121,7 +121,7 @@ class _Work:
 
     def matrices(self) -> Matrices:
         formula, variables = self._predictors
-        return Matrices(formula, variables, self.release.batches(list(variables) or [self.column]))
+        return Matrices(formula, variables, lambda: self.release.batches(list(variables) or [self.column]))
 
     def rows(self) -> Iterator[pa.Table]:
         """Batches with the needed columns; rows with a missing value are refused, or dropped and counted."""
@@ -206,7 +206,7 @@ class _Work:
         """The randomised column is the outcome."""
         matrices = self.matrices()
         if self._is_binary:
-            if self.release.rows > IN_MEMORY_ROWS and not matrices.stateful:
+            if self.release.rows > IN_MEMORY_ROWS:
                 fit: Any = binary_regression_batches(
                     lambda: (self._batch(table, matrices) for table in self.rows()),
                     link=self.link,

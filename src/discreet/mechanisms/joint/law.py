@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import arguments
+from discreet import arguments, limits
 from discreet.errors import ManifestError, MechanismError
 from discreet.randomness import Randomness
 
@@ -115,7 +115,9 @@ def stored_integers(data: Mapping[str, Any], key: str, length: int | None = None
     """A list of integers that a manifest holds as text, all ≥ 0."""
     values = data.get(key)
     try:
-        if isinstance(values, (list, tuple)) and all(isinstance(value, str) for value in values):
+        if isinstance(values, (list, tuple)) and all(
+            isinstance(value, str) and len(value) <= limits.NUMBER_CHARACTERS for value in values
+        ):
             numbers = tuple(int(value) for value in values)
             if (length is None or len(numbers) == length) and all(number >= 0 for number in numbers):
                 return numbers

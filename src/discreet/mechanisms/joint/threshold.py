@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from discreet import limits
 from discreet.errors import ManifestError, MechanismError
 from discreet.mechanisms.base import stored_int
 from discreet.mechanisms.joint.discounting import UNIT, exponentials
@@ -71,6 +72,10 @@ class ThresholdLaw(Law):
     def __post_init__(self) -> None:
         if not self.components or sum(one.share for one in self.components) >= DENOMINATOR:
             raise MechanismError("the shares of the threshold answers must add up to less than one")
+        if len(self.components) > limits.THRESHOLD_COMPONENTS:
+            raise MechanismError(f"a mixture has at most {limits.THRESHOLD_COMPONENTS} threshold answers")
+        if sum(sum(one.weights) for one in self.components) * len(self.sizes) > limits.THRESHOLD_WORK:
+            raise MechanismError("the threshold answers have more attributes and larger weights than can be worked out")
         if any(len(one.weights) != len(self.sizes) for one in self.components):
             raise MechanismError("a threshold answer needs one weight per attribute")
 

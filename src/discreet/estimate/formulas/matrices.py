@@ -1,0 +1,235 @@
+"""A formula and the columns of a table become model matrices, batch by batch.
+
+Expressions are evaluated here (:mod:`.evaluation`); formulaic is handed finished values, codes the categories and
+multiplies interactions out. Levels of categories, and whatever else depends on all rows, are collected first, so that
+every batch is coded alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet import limits
+from discreet.domains.columns import is_text
+from discreet.errors import EstimationError
+from discreet.estimate.formulas.distribution import Distribution
+from discreet.estimate.formulas.evaluation import evaluate
+from discreet.estimate.formulas.expression import STATEFUL, Call, Column, calls_of, columns_of
+from discreet.estimate.formulas.terms import Terms, read_terms
+from discreet.estimate.formulas.transforms import Fixed, fixed
+
+Floats = NDArray[np.float64]
+Batches = Callable[[], Iterable[pa.RecordBatch]]
+
+
+class Matrices:
+    """Model matrices of the right side of a formula, the same columns for every batch.
+
+    Parameters
+    ----------
+    predictors : str
+        The right side of a formula.
+    variables : sequence of str
+        The columns that it may use.
+    batches : function
+        Returns the rows in these columns afresh whenever it is called: what depends on all rows is worked out first,
+        in one pass, and one more for every transform inside another.
+    """
+
+    def __init__(self, predictors: str, variables: Sequence[str], batches: Batches) -> None:
+        terms = read_terms(predictors)
+        self.variables = tuple(variables)
+        for name in terms.columns:
+            if name not in self.variables:
+                raise EstimationError(f'the formula names "{name}", which is not one of the columns it may use')
+        self._categories = {
+            factor.argument.name
+            for factor in terms.factors
+            if isinstance(factor, Call) and factor.function == "C" and isinstance(factor.argument, Column)
+        }
+        self._terms = terms
+        frame = self._scaffold(batches())
+        for factor in terms.factors:
+            if isinstance(factor, Call) and factor.function == "C":
+                _check_levels(factor, frame)
+        self._transforms: dict[str, Fixed] = {}
+        #: Number of columns of every transform that has several.
+        self._widths: dict[str, int] = {}
+        self._fix_transforms(batches)
+        self._check_width(frame)
+        self._spec = self._made(_formula(terms), frame, self._placeholder).model_spec
+
+    def _fix_transforms(self, batches: Batches) -> None:
+        """Work out what depends on all rows, inner calls before the calls around them."""
+        calls = chain.from_iterable(calls_of(factor) for factor in self._terms.factors)
+        for call in dict.fromkeys(one for one in calls if one.function in STATEFUL):
+            parts = (evaluate(call.argument, _frame(batch), self._transforms) for batch in batches())
+            found = Distribution.of(parts, call.text)
+            self._transforms[call.text] = made = fixed(call, found)
+            if call.function in ("poly", "bs", "cs"):
+                self._widths[call.text] = made(found.values[:1]).shape[1]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the model's columns."""
+        return tuple(str(name) for name in self._spec.column_names)
+
+    def matrix(self, batch: pa.RecordBatch | pa.Table) -> Floats:
+        """The model matrix of some rows; missing values become nan."""
+        frame = _frame(batch.select(list(self.variables))) if self.variables else _empty(batch.num_rows)
+        return np.asarray(self._made(self._spec, frame, self._values), dtype=float)
+
+    def _made(self, spec: Any, frame: Any, values: Callable[[Call, Any], Any]) -> Any:
+        calls = [factor for factor in self._terms.factors if isinstance(factor, Call)]
+        context = {call.text: _category(call, frame) if call.function == "C" else values(call, frame) for call in calls}
+        try:
+            return spec.get_model_matrix(frame, context=context, na_action="ignore")
+        except EstimationError:
+            raise
+        except Exception as error:
+            raise EstimationError(f"the formula cannot be applied ({type(error).__name__})") from None
+
+    def _values(self, call: Call, frame: Any) -> Any:
+        """The numbers of a call, finished; nan only where one of its columns is missing."""
+        values = evaluate(call, frame, self._transforms)
+        missing = np.any([frame[name].isna() for name in columns_of(call)], axis=0)
+        odd = ~np.isfinite(values)
+        if np.any(odd & ~(missing if values.ndim == 1 else missing[:, None])):
+            raise EstimationError(f"{call.text} in the formula is infinite or not a number in some row")
+        return _numerical(values, frame)
+
+    def _placeholder(self, call: Call, frame: Any) -> Any:
+        """As many columns as a call has; the rows of the scaffold are no rows of the table."""
+        width = self._widths.get(call.text)
+        return _numerical(np.zeros(len(frame) if width is None else (len(frame), width)), frame)
+
+    def _check_width(self, frame: Any) -> None:
+        """Refuse a model that is too wide before any of it is made."""
+        width = 0
+        for term in self._terms.terms:
+            columns = 1
+            for factor in term:
+                name = factor.name if isinstance(factor, Column) else getattr(factor.argument, "name", "")
+                if isinstance(factor, Column) or factor.function == "C":
+                    number = isinstance(factor, Column) and frame[name].dtype.kind in "iufb"
+                    columns *= 1 if number else max(1, frame[name].nunique())
+                elif factor.function in ("poly", "bs", "cs"):
+                    columns *= self._widths[factor.text]
+            width += columns
+        if width > limits.MODEL_COLUMNS:
+            raise EstimationError(
+                f"the formula makes more than {limits.MODEL_COLUMNS:,} columns; use fewer terms or fewer categories"
+            )
+
+    def _scaffold(self, batches: Iterable[pa.RecordBatch]) -> Any:
+        """A small frame with every level of every category, and some numbers of the other columns."""
+        import pandas as pd
+
+        levels: dict[str, Any] = dict.fromkeys(self.variables)
+        rows = 0
+        for batch in batches:
+            rows += batch.num_rows
+            for name in self.variables:
+                column = _plain(batch.column(name))
+                known = levels[name]
+                if known is not None and len(known) > limits.CATEGORY_LEVELS:
+                    continue  # numbers: some of them are enough
+                seen = column.drop_null().unique()
+                levels[name] = seen if known is None else pa.concat_arrays([known, seen]).unique()
+                if len(levels[name]) > limits.CATEGORY_LEVELS and (is_text(column.type) or name in self._categories):
+                    raise EstimationError(
+                        f'column "{name}" is a category of the formula with more than '
+                        f"{limits.CATEGORY_LEVELS:,} values; merge some of them"
+                    )
+        if rows == 0:
+            raise EstimationError("there are no rows, and nothing to fit")
+        if not self.variables:
+            return _empty(2)
+        size = max(2, *(0 if values is None else len(values) for values in levels.values()))
+        frame = {}
+        for name, values in levels.items():
+            if values is None or not len(values):
+                raise EstimationError(f'column "{name}" has no values')
+            listed = values.to_pandas().sort_values(ignore_index=True)
+            frame[name] = pd.concat([listed] * -(-size // len(listed)), ignore_index=True)[:size]
+        return pd.DataFrame(frame)
+
+
+def _formula(terms: Terms) -> Any:
+    """The terms for formulaic, which looks every factor up and evaluates none."""
+    from formulaic import Formula
+    from formulaic.parser.types import Factor, Term
+
+    one = Factor("1", eval_method="literal")
+
+    def lookup(factor: Column | Call) -> Any:
+        return Factor(factor.name if isinstance(factor, Column) else factor.text, eval_method="lookup")
+
+    return Formula([Term([lookup(factor) for factor in term] or [one]) for term in terms.terms])
+
+
+def _category(call: Call, frame: Any) -> Any:
+    """A category with its contrasts and, where they are given, its levels."""
+    from formulaic.transforms import C
+    from formulaic.transforms import contrasts as kinds
+
+    assert isinstance(call.argument, Column)
+    name, base = call.option("contrasts") or ("Treatment", None)
+    made = getattr(kinds, f"{name}Contrasts")
+    chosen = made() if base is None else made(base=_level(base, frame[call.argument.name]))
+    levels = call.option("levels")
+    if levels is not None:
+        levels = [_level(level, frame[call.argument.name]) for level in levels]
+    return C(frame[call.argument.name], chosen, levels=levels)
+
+
+def _check_levels(call: Call, frame: Any) -> None:
+    """Levels and a base that are named must be those of the column."""
+    assert isinstance(call.argument, Column)
+    series = frame[call.argument.name]
+    present = set(series)
+    base = (call.option("contrasts") or ("", None))[1]
+    listed = call.option("levels")
+    if base is not None and _level(base, series) not in present:
+        raise EstimationError(f"{call.text}: the base is not a value of the column")
+    if listed is not None and present != {_level(level, series) for level in listed}:
+        raise EstimationError(f"{call.text}: levels must list every value of the column, and no other")
+
+
+def _level(value: Any, series: Any) -> Any:
+    """A level as the column holds it: formulas write whole numbers as numbers."""
+    return int(value) if isinstance(value, float) and series.dtype.kind in "iu" and value == int(value) else value
+
+
+def _numerical(values: Floats, frame: Any) -> Any:
+    """Finished numbers as formulaic takes them: one column, or several that are numbered from 1."""
+    import pandas as pd
+    from formulaic.materializers.types import FactorValues
+
+    if values.ndim == 1:
+        return FactorValues(pd.Series(values, index=frame.index), kind="numerical")
+    names = tuple(str(k) for k in range(1, values.shape[1] + 1))
+    return FactorValues(values, kind="numerical", column_names=names)
+
+
+def _plain(column: Any) -> Any:
+    """A dictionary's order of appearance must not choose the reference level."""
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def _frame(batch: pa.RecordBatch | pa.Table) -> Any:
+    """A pandas frame of plain values."""
+    columns = {name: _plain(column) for name, column in zip(batch.schema.names, batch.columns, strict=True)}
+    return pa.table(columns).to_pandas()
+
+
+def _empty(rows: int) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(index=range(rows))

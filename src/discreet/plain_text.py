@@ -1,0 +1,54 @@
+"""Text that came from others and is shown to people: names, titles, labels.
+
+A terminal obeys escape sequences, so text that holds them is refused where it is declared, and whatever still reaches a
+terminal is made visible instead of obeyed. A reader trusts what looks like a line of output, so names, which in a
+table may hold line ends, are shown on one line.
+"""
+
+from __future__ import annotations
+
+import re
+
+#: Control characters of ASCII and Latin-1 (a terminal may take U+009B for an escape), marks that turn the direction
+#: of writing round, and the two line separators of Unicode.
+CONTROL = "\\x00-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069\\u2028\\u2029"
+#: The same for Arrow, whose expressions write code points in braces.
+ARROW_CONTROL = r"[\x00-\x1f\x7f-\x{9f}\x{202a}-\x{202e}\x{2066}-\x{2069}\x{2028}\x{2029}]"
+
+_CONTROL = re.compile(f"[{CONTROL}]")
+_OBEYED = re.compile(f"(?![\n\r\t])[{CONTROL}]")
+_CONTROL_BUT_LINES = re.compile(f"(?![\n\t])[{CONTROL}]")
+
+
+def has_control(text: str) -> bool:
+    r"""Whether text holds a control character that is no line end and no tab.
+
+    >>> has_control("income"), has_control("income\x1b[2J")
+    (False, True)
+    """
+    return _OBEYED.search(text) is not None
+
+
+def one_line(text: str) -> str:
+    r"""The text with every control character written out, line ends too.
+
+    >>> one_line("income\nAll together: ε = 0")
+    'income\\nAll together: ε = 0'
+    """
+    return _CONTROL.sub(_written_out, text)
+
+
+def printable(text: str) -> str:
+    r"""The text with every control character but line ends and tabs written out.
+
+    >>> printable("\x1b[31mred")
+    '\\x1b[31mred'
+    """
+    return _CONTROL_BUT_LINES.sub(_written_out, text)
+
+
+def _written_out(found: re.Match[str]) -> str:
+    if found[0] in "\n\r\t":
+        return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[found[0]]
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
