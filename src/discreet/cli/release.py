@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.cli.terminal import command, emit, progress_bar
 from discreet.errors import ReleaseError
+
+if TYPE_CHECKING:
+    from discreet.manifest.signature import SigningKey
 
 
 @command
@@ -20,6 +25,12 @@ def release_command(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing output.")] = False,
     ledger: Annotated[Path | None, typer.Option(help="Keep the record of releases in this file.")] = None,
     no_ledger: Annotated[bool, typer.Option("--no-ledger", help="Keep no record of this release.")] = False,
+    sign: Annotated[
+        Path | None,
+        typer.Option(
+            "--sign", metavar="KEY.PEM", help="Sign the manifest with this private key (see: discreet keys new)."
+        ),
+    ] = None,
     show_values: Annotated[  # noqa: ARG001  # read by the guard that prints errors
         bool, typer.Option("--show-values", help="Show an offending private value on this terminal.")
     ] = False,
@@ -44,8 +55,23 @@ def release_command(
         return
     if output is None:
         raise ReleaseError("say where to write with -o out.parquet, or use --check")
+    key = None if sign is None else signing_key(sign)
     record: str | Path | None = None if no_ledger else (ledger or "default")
     with progress_bar("releasing", count_rows(source)) as advance:
-        done = release_table(source, read, output, overwrite=overwrite, progress=advance, ledger=record)
+        done = release_table(
+            source, read, output, overwrite=overwrite, progress=advance, ledger=record, signing_key=key
+        )
     text = f'Wrote "{output}": {done.rows:,} rows.\n\n{done.guarantee.explain(people=done.rows)}'
     emit(text, {"output": str(output), "rows": done.rows, "manifest": done.manifest.to_dict()}, as_json)
+
+
+def signing_key(path: Path) -> SigningKey:
+    """Read a private key; the passphrase of an encrypted one comes from the environment, or is asked for."""
+    from discreet.manifest.signature import PASSPHRASE_VARIABLE, KeyPassphraseError, SigningKey
+
+    try:
+        return SigningKey.read(path)
+    except KeyPassphraseError:
+        if os.environ.get(PASSPHRASE_VARIABLE) or not sys.stdin.isatty():
+            raise
+        return SigningKey.read(path, typer.prompt(f"Passphrase of {path.name}", hide_input=True, err=True))

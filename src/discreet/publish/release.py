@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,10 @@ import pyarrow as pa
 from discreet.domains import Domain
 from discreet.errors import ReleaseError
 from discreet.manifest import Column, Manifest, Release
+from discreet.manifest.canonical_form import column_forms
+from discreet.manifest.digest import ContentDigest
 from discreet.manifest.document import ColumnType
+from discreet.manifest.signature import SigningKey
 from discreet.manifest.tables import CSV, rows_per_batch
 from discreet.publish.batching import rebatched
 from discreet.publish.labels import with_labels_designed
@@ -41,6 +45,7 @@ def release(
     progress: Progress | None = None,
     *,
     ledger: Any = "default",
+    signing_key: str | os.PathLike[str] | SigningKey | None = None,
 ) -> Release:
     """Randomise the private columns of a table as a plan says, and publish it with its manifest.
 
@@ -60,6 +65,8 @@ def release(
         Called with the number of rows done so far.
     ledger : "default", path or None
         Where releases of files are recorded, and earlier ones of the same truth are looked up.
+    signing_key : path or SigningKey, optional
+        A private Ed25519 key in PEM form. The manifest, and through its digests every cell, is signed with it.
 
     Returns
     -------
@@ -81,6 +88,7 @@ def release(
     """
     if progress is not None and not callable(progress):
         raise ReleaseError("progress must be a function of the number of rows done")
+    key = _signing_key(signing_key)
     chance, work = resolve(randomness), Work.open(source, plan, output, overwrite=overwrite)
     book = Ledger.choose(ledger) if work.source.path is not None else None
     fingerprint = None
@@ -88,7 +96,7 @@ def release(
         book.prepare()
         fingerprint = Fingerprint.of(work.source.path)
         book.warn(work.source.path, work.plan)
-    result = work.publish(chance, progress, overwrite=overwrite)
+    result = work.publish(chance, progress, overwrite=overwrite, key=key)
     if book is not None and fingerprint is not None:
         book.record(Entry.of(fingerprint, work.plan, result.manifest))
     return result
@@ -117,9 +125,11 @@ def collect(table: Any, plan: Plan) -> Release:
             )
     work = Work.open(table, plan, None, overwrite=False)
     with open_output(None, work.layout.released, overwrite=False) as target:
+        digest = work.content_digest()
         for batch in work.encoded(None):
+            digest.update(batch)
             target.write(work.layout.decode(batch))
-        return target.commit(work.manifest(None, shuffled=False))
+        return target.commit(replace(work.manifest(None, shuffled=False), content=digest.content()))
 
 
 class Work:
@@ -191,13 +201,24 @@ class Work:
             first_row += batch.num_rows
             yield coded
 
-    def publish(self, chance: Randomness, progress: Progress | None, *, overwrite: bool) -> Release:
-        """Randomise, put in order and write."""
+    def content_digest(self) -> ContentDigest:
+        """What takes in the coded batches in the order in which they are published."""
+        text = self.output is not None and self.output.suffix.lower() in CSV
+        return ContentDigest(column_forms(self.layout.released, self.layout.private, text=text))
+
+    def publish(
+        self, chance: Randomness, progress: Progress | None, *, overwrite: bool, key: SigningKey | None = None
+    ) -> Release:
+        """Randomise, put in order, write, and sign when there is a key."""
+        digest = self.content_digest()
         with open_output(self.output, self.layout.released, overwrite=overwrite) as target:
             with closing(self._reports(chance, progress)) as batches:
                 for batch in batches:
+                    digest.update(batch)
                     target.write(self.layout.decode(batch))
-            done = target.commit(self.manifest(chance, shuffled=self.plan.order == "shuffle"))
+            manifest = self.manifest(chance, shuffled=self.plan.order == "shuffle")
+            manifest = replace(manifest, content=digest.content(), digest=target.digest)
+            done = target.commit(manifest if key is None else manifest.signed(key))
         self._tell_clipped()
         return done
 
@@ -253,6 +274,14 @@ class Work:
             person_checked=plan.budget.person is not None,
             title=plan.title,
         )
+
+
+def _signing_key(given: Any) -> SigningKey | None:
+    if given is None or isinstance(given, SigningKey):
+        return given
+    if not isinstance(given, (str, os.PathLike)):
+        raise ReleaseError(f"signing_key must be a path or a SigningKey, not {type(given).__name__}")
+    return SigningKey.read(given)
 
 
 def _has_empty_label(domain: Domain) -> bool:
