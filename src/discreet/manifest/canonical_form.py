@@ -39,6 +39,14 @@ from discreet.errors import ReleaseError
 from discreet.manifest.block import Block
 
 _FLOATS = {16: "float16", 32: "float32", 64: "float64"}
+#: Integers by sign, from narrow to wide, with the least and the largest that each holds.
+_INTEGERS = {
+    sign: [
+        (np.dtype(f"{sign}{width}"), int(np.iinfo(f"{sign}{width}").min), int(np.iinfo(f"{sign}{width}").max))
+        for width in (1, 2, 4, 8)
+    ]
+    for sign in "iu"
+}
 #: Decimals of up to this many digits are held in 16 bytes.
 _DECIMAL128 = 38
 
@@ -74,8 +82,9 @@ class ReportForm(ColumnForm):
 
     def pieces(self, cells: pa.Array) -> Iterator[Any]:
         """One integer per cell."""
-        codes = cells.cast(pa.from_numpy_dtype(self.dtype))
-        yield _little(pc.fill_null(codes, self.size).to_numpy())
+        wide = pa.from_numpy_dtype(self.dtype)
+        codes = cells if cells.type == wide else cells.cast(wide)
+        yield _little(_filled(codes, self.size).to_numpy())
 
 
 @dataclass(frozen=True)
@@ -212,8 +221,7 @@ def _variable(cells: pa.Array) -> Iterator[Any]:
 
 def _lengths(lengths: pa.Array) -> Iterator[Any]:
     """One more than the length, so that 0 is left for a blank."""
-    missing = lengths.null_count > 0
-    counts = np.asarray((pc.fill_null(lengths, -1) if missing else lengths).to_numpy())
+    counts = np.asarray(_filled(lengths, -1).to_numpy())
     longest = int(counts.max(initial=0)) + 1
     narrow = np.min_scalar_type(longest)
     yield bytes([narrow.itemsize])
@@ -235,12 +243,12 @@ def _values(cells: pa.Array) -> tuple[int, Any]:
     if pa.types.is_decimal(kind):
         return _decimals(cells)
     if pa.types.is_boolean(kind):
-        return 1, pc.fill_null(cells, False).to_numpy(zero_copy_only=False).view(np.uint8)
+        return 1, _filled(cells, False).to_numpy(zero_copy_only=False).view(np.uint8)
     if pa.types.is_date(kind):
         cells = cells.cast(pa.date32()).cast(pa.int32())
     elif _is_clock(kind):
         cells = _ticks(cells)
-    values = pc.fill_null(cells, 0).to_numpy()
+    values = _filled(cells, 0).to_numpy()
     if values.dtype.kind in "iu":
         values = values.astype(_narrowest(values), copy=False)
     return values.dtype.itemsize, _little(values)
@@ -250,9 +258,10 @@ def _narrowest(values: NDArray[Any]) -> np.dtype[Any]:
     """The narrowest integers, signed or unsigned as they are, that hold all values."""
     if values.size == 0:
         return np.dtype(values.dtype.kind + "1")
+    if values.dtype.itemsize == 1:
+        return values.dtype
     low, high = int(values.min()), int(values.max())
-    candidates = (np.dtype(f"{values.dtype.kind}{width}") for width in (1, 2, 4, 8))
-    return next(kind for kind in candidates if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
+    return next(kind for kind, least, most in _INTEGERS[values.dtype.kind] if least <= low and high <= most)
 
 
 def _ticks(cells: pa.Array) -> pa.Array:
@@ -273,6 +282,11 @@ def _decimals(cells: pa.Array) -> tuple[int, Any]:
     cells = pc.fill_null(cells.cast(kind), pa.scalar(0, pa.int8()).cast(kind))
     width = kind.byte_width
     return width, cells.buffers()[1].slice(cells.offset * width, len(cells) * width)
+
+
+def _filled(cells: pa.Array, value: Any) -> pa.Array:
+    """Blanks replaced; cells without blanks are not copied."""
+    return pc.fill_null(cells, value) if cells.null_count else cells
 
 
 def _blanks(cells: pa.Array) -> NDArray[np.uint8]:
