@@ -16,6 +16,7 @@ from pathlib import Path
 from benchmarks.attributes import attribute_results
 from benchmarks.bipartite import bipartite_results
 from benchmarks.estimating import estimate_results
+from benchmarks.integrity import integrity_results
 from benchmarks.laplace import laplace_results
 from benchmarks.measure import RESULTS, Result, quietest_core
 from benchmarks.peers import peer_results
@@ -40,6 +41,7 @@ def suites(rows: int, *, quick: bool) -> dict[str, Callable[[], Iterator[Result]
         "peers": lambda: peer_results(small),
         "estimate": lambda: estimate_results(large, 5),
         "release": lambda: release_results(rows, 5),
+        "integrity": lambda: integrity_results(small, 5),
         "attributes": lambda: attribute_results(quick=quick),
         "regression": lambda: regression_results(small, 9),
         "bipartite": lambda: bipartite_results(10**6, 5),
@@ -90,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--only",
         action="append",
         metavar="NAME",
-        help="binary, categories, peers, estimate, release, regression, bipartite, attributes, laplace",
+        help="binary, categories, peers, estimate, release, integrity, regression, bipartite, attributes, laplace",
     )
     parser.add_argument("--rows", type=int, help="rows of the file that is released (default: 10⁸, quick 10⁷)")
     parser.add_argument("--core", type=int, help="the core to run on (default: the quietest)")

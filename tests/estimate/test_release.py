@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.domains import Binary, Categorical, WithBlank
-from discreet.errors import EstimationError, InputError
+from discreet.errors import InputError, ReleaseError
 from discreet.estimate import crosstab, frequencies
 from discreet.manifest import Block, Column, Manifest, Release, Survey, composed_guarantee
 from discreet.mechanisms import BinaryResponse, GeneralizedResponse
@@ -211,7 +211,7 @@ def test_missing_report_without_policy_is_an_error():
         secure=False, source="a test",
     )  # fmt: skip
     table = pa.table({"cheated": pa.array(["no", None, "yes"])})
-    with pytest.raises(EstimationError, match=r'"cheated": row 1 .*no report'):
+    with pytest.raises(ReleaseError, match=r'"cheated", row 1 .*is blank, but no blank was released'):
         frequencies(Release.from_table(manifest, table), "cheated")
 
 

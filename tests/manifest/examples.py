@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from discreet import Binary, Box, Categorical, Grid, Metric, Ordinal, design
 from discreet.domains import WithBlank
 from discreet.manifest import Block, Column, Manifest, Survey, composed_guarantee
+from discreet.manifest.digest import ColumnDigest, Content
+from discreet.manifest.signature import SigningKey
 from discreet.mechanisms import (
     BinaryResponse,
     BipartiteResponse,
@@ -24,6 +28,15 @@ PUBLIC = (
     Column("school", "cluster", "text"),
     Column("mode", "public", "text"),
 )
+FORMS = [
+    ("sex", "text"),
+    ("age", "integer"),
+    ("w", "float64"),
+    ("region", "text"),
+    ("school", "text"),
+    ("mode", "text"),
+    ("cheated", "report8"),
+]
 SURVEY = Survey("w", "region", "school")
 
 
@@ -136,6 +149,14 @@ EXAMPLES: dict[str, Manifest] = {
         joint_block(ThresholdLaw((2, 3), (Threshold(1 << 63, (3, 4), 4),)), "threshold"),
     ),
     "csv-digest": manifest_of(block(design.binary(1.0).mechanism), digest="0123456789abcdef" * 4),
+    "signed": manifest_of(
+        block(design.binary(1.0).mechanism),
+        rows=70_000,
+        rows_per_person=3,
+        content=Content(
+            (65_000, 5_000), tuple(ColumnDigest(name, form, f"{i:064x}") for i, (name, form) in enumerate(FORMS))
+        ),
+    ).signed(SigningKey(Ed25519PrivateKey.from_private_bytes(b"a key that is known to everybody"))),
     "by-designs": manifest_of(
         block(
             None,

@@ -1,4 +1,4 @@
-"""The command line: plan, design, release, estimate, audit, demo."""
+"""The command line: plan, design, release, estimate, audit, keys, demo."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from discreet.cli.audit import audit_command
 from discreet.cli.demo import demo_command
 from discreet.cli.design import design_command
 from discreet.cli.estimate import estimate_app
+from discreet.cli.keys import keys_app
 from discreet.cli.plan import plan_command
 from discreet.cli.release import release_command
 
@@ -28,6 +29,7 @@ app.command("design")(design_command)
 app.command("release")(release_command)
 app.add_typer(estimate_app, name="estimate")
 app.command("audit")(audit_command)
+app.add_typer(keys_app, name="keys")
 app.command("demo")(demo_command)
 
 

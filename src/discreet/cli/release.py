@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.cli.terminal import command, emit, progress_bar
 from discreet.errors import ReleaseError
+
+if TYPE_CHECKING:
+    from discreet.manifest.signature import SigningKey
 
 
 @command
@@ -23,6 +28,12 @@ def release_command(
     safe_csv: Annotated[
         bool, typer.Option("--safe-csv", help="Put an apostrophe before public text that a spreadsheet would run.")
     ] = False,
+    sign: Annotated[
+        Path | None,
+        typer.Option(
+            "--sign", metavar="KEY.PEM", help="Sign the manifest with this private key (see: discreet keys new)."
+        ),
+    ] = None,
     show_values: Annotated[  # noqa: ARG001  # read by the guard that prints errors
         bool, typer.Option("--show-values", help="Show an offending private value on this terminal.")
     ] = False,
@@ -50,10 +61,30 @@ def release_command(
         return
     if output is None:
         raise ReleaseError("say where to write with -o out.parquet, or use --check")
+    key = None if sign is None else signing_key(sign)
     record: str | Path | None = None if no_ledger else (ledger or "default")
     with progress_bar("releasing", count_rows(source)) as advance:
         done = release_table(
-            source, read, output, overwrite=overwrite, progress=advance, ledger=record, safe_csv=safe_csv
+            source,
+            read,
+            output,
+            overwrite=overwrite,
+            progress=advance,
+            ledger=record,
+            safe_csv=safe_csv,
+            signing_key=key,
         )
     text = f'Wrote "{output}": {done.rows:,} rows.\n\n{done.explain()}'
     emit(text, {"output": str(output), "rows": done.rows, "manifest": done.manifest.to_dict()}, as_json)
+
+
+def signing_key(path: Path) -> SigningKey:
+    """Read a private key; the passphrase of an encrypted one comes from the environment, or is asked for."""
+    from discreet.manifest.signature import PASSPHRASE_VARIABLE, KeyPassphraseError, SigningKey
+
+    try:
+        return SigningKey.read(path)
+    except KeyPassphraseError:
+        if os.environ.get(PASSPHRASE_VARIABLE) or not sys.stdin.isatty():
+            raise
+        return SigningKey.read(path, typer.prompt(f"Passphrase of {path.name}", hide_input=True, err=True))

@@ -26,7 +26,7 @@ def damaged(what: str) -> Iterator[None]:
 
 def mapping(value: Any, what: str) -> Mapping[str, Any]:
     """A JSON object."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, (dict, Mapping)):  # a dict is recognised at once, an abstract Mapping slowly
         raise ManifestError(f"{what} in the manifest is damaged: an object was expected")
     return value
 

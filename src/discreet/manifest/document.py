@@ -8,7 +8,6 @@ and a reader ignores those that it does not know. A change that an old reader wo
 from __future__ import annotations
 
 import json
-import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,8 @@ from discreet.domains import Domain
 from discreet.errors import ManifestError
 from discreet.manifest.block import Block
 from discreet.manifest.checks import damaged, flag, mapping, one_of, optional_text, text, whole
+from discreet.manifest.digest import Content, checked_sha256
+from discreet.manifest.signature import Signature, SigningKey
 from discreet.privacy import Guarantee
 
 #: The newest format that this version reads, and the one that it writes.
@@ -31,8 +32,6 @@ Order = Literal["shuffle", "keep"]
 Role = Literal["public", "weight", "strata", "cluster", "private"]
 #: How the text of a public column is meant, so that a CSV reads back as it was.
 ColumnType = Literal["text", "integer", "number", "boolean", "other"]
-
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -128,6 +127,10 @@ class Manifest:
         SHA-256 of the released file, when the manifest lies beside it.
     spreadsheet_safe : bool
         Whether public text that a spreadsheet would run got an apostrophe before it.
+    content : Content or None
+        Digests of the released cells, column by column; None in manifests written before there were any.
+    signature : Signature or None
+        Of everything else in the manifest.
     """
 
     rows: int
@@ -143,6 +146,8 @@ class Manifest:
     title: str | None = None
     digest: str | None = None
     spreadsheet_safe: bool = False
+    content: Content | None = None
+    signature: Signature | None = None
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     software: str = "discreet"
@@ -155,9 +160,10 @@ class Manifest:
         one_of(self.order, "order", get_args(Order))
         if self.rows_per_person is not None:
             whole(self.rows_per_person, "rows_per_person", 1)
-        if self.digest is not None and not _SHA256.fullmatch(self.digest):
-            raise ManifestError("the manifest is damaged: digest must be a SHA-256 in hexadecimal")
+        if self.digest is not None:
+            checked_sha256(self.digest, "digest")
         self._check_columns()
+        self._check_content()
 
     def _check_columns(self) -> None:
         listed = [column.name for column in self.columns]
@@ -170,6 +176,14 @@ class Manifest:
         for name in (*self.survey.columns, *(block.by for block in self.blocks if block.by is not None)):
             if name not in public:
                 raise ManifestError(f'the manifest is damaged: "{name}" is used but is not among its public columns')
+
+    def _check_content(self) -> None:
+        if self.content is None:
+            return
+        if [column.name for column in self.content.columns] != [column.name for column in self.columns]:
+            raise ManifestError("the manifest is damaged: its digests are not of its columns")
+        if self.content.rows != self.rows:
+            raise ManifestError("the manifest is damaged: its digests are of another number of rows than it states")
 
     @property
     def randomness(self) -> dict[str, Any]:
@@ -193,6 +207,10 @@ class Manifest:
         """The same manifest, tied to a file."""
         return replace(self, digest=digest)
 
+    def signed(self, key: SigningKey) -> Self:
+        """The same manifest with a signature of all of it."""
+        return replace(self, signature=key.sign(self.to_dict()))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as it is published."""
         marked = {"spreadsheet_safe": True} if self.spreadsheet_safe else {}
@@ -211,6 +229,8 @@ class Manifest:
             "person_checked": self.person_checked,
             "digest": None if self.digest is None else {"sha256": self.digest},
             **marked,
+            "content": None if self.content is None else self.content.to_dict(),
+            "signature": None if self.signature is None else self.signature.to_dict(),
         }
 
     def to_json(self, indent: int | None = None) -> str:
@@ -226,7 +246,7 @@ class Manifest:
             software = mapping(data.get("software"), "software")
             release = mapping(data.get("release"), "release")
             chance = mapping(data.get("randomness"), "randomness")
-            digest = data.get("digest")
+            digest, content, signature = (data.get(key) for key in ("digest", "content", "signature"))
             rows_per_person = data.get("rows_per_person")
             return cls(
                 rows=whole(data.get("rows"), "rows", 1),
@@ -242,6 +262,8 @@ class Manifest:
                 title=_title(release.get("title")),
                 digest=None if digest is None else text(mapping(digest, "digest").get("sha256"), "digest.sha256"),
                 spreadsheet_safe=flag(data.get("spreadsheet_safe", False), "spreadsheet_safe"),
+                content=None if content is None else Content.from_dict(content),
+                signature=None if signature is None else Signature.from_dict(signature),
                 id=text(release.get("id"), "release.id"),
                 created=text(release.get("created"), "release.created"),
                 software=text(software.get("name"), "software.name"),
@@ -287,7 +309,7 @@ def _title(value: Any) -> str | None:
 def parsed(content: str | bytes) -> Mapping[str, Any]:
     """The object that JSON text holds, of bounded depth and without numbers that are none."""
     try:
-        data = json.loads(content, parse_constant=_refuse_constant)
+        data = json.loads(content, parse_constant=refuse_constant)
     except (ValueError, RecursionError):
         raise ManifestError("the manifest is damaged: it is not valid JSON") from None
     if limits.nested_too_deep(data):
@@ -295,5 +317,6 @@ def parsed(content: str | bytes) -> Mapping[str, Any]:
     return mapping(data, "the top level")
 
 
-def _refuse_constant(name: str) -> NoReturn:
+def refuse_constant(name: str) -> NoReturn:
+    """NaN and Infinity are no JSON."""
     raise ValueError(name)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from discreet.domains import Box, Domain
 from discreet.domains.columns import is_text
 from discreet.errors import DomainError, ReleaseError
+from discreet.manifest.canonical_form import form_of
 from discreet.manifest.document import Column
 
 #: Public text that stands for numbers is read as such.
@@ -33,9 +34,10 @@ def report_type(reports: Domain) -> pa.DataType:
 class ReleasedColumn:
     """One column of a release: where it comes from, and the type in which it is handed out."""
 
-    def __init__(self, column: Column, reports: Domain | None, stored: pa.DataType) -> None:
+    def __init__(self, column: Column, reports: Domain | None, stored: pa.DataType, *, blanks: bool = True) -> None:
         self.name = column.name
-        self._reports = reports
+        self.reports = reports
+        self._blanks = blanks  # whether a cell can be blank
         self._stored = stored
         if reports is not None:
             self.type = report_type(reports)
@@ -45,14 +47,20 @@ class ReleasedColumn:
     @cached_property
     def _dictionary(self) -> pa.Array | None:
         """The labels in their declared order, when the column is handed out as a dictionary."""
-        if self._reports is None or not pa.types.is_dictionary(self.type):
+        if self.reports is None or not pa.types.is_dictionary(self.type):
             return None
-        return self._reports.decode_arrow(np.zeros(0, np.uint8)).dictionary
+        return self.reports.decode_arrow(np.zeros(0, np.uint8)).dictionary
+
+    def fits(self, form: str | None) -> bool:
+        """Whether the stored type can hold what was released, by the form of its digest where there is one."""
+        if self.reports is not None:
+            return _family(self._stored) == _family(self.type)
+        return form is None or _form_or_none(self._stored) == form
 
     def read(self, cells: pa.Array, first_row: int) -> pa.Array:
         """Cells in the type of the column."""
-        if self._reports is not None:
-            return self._read_reports(self._reports, cells, first_row)
+        if self.reports is not None:
+            return self._read_reports(self.reports, cells, first_row)
         if cells.type == self.type:
             return cells
         try:
@@ -61,16 +69,47 @@ class ReleasedColumn:
             raise ReleaseError(f'column "{self.name}" holds text where the manifest says {self.type}') from None
 
     def _read_reports(self, reports: Domain, cells: pa.Array, first_row: int) -> pa.Array:
+        if cells.null_count and not self._blanks:
+            row = first_row + int(np.flatnonzero(cells.is_null().to_numpy(zero_copy_only=False))[0])
+            raise ReleaseError(
+                f'column "{self.name}", row {row} (counted from 0) is blank, but no blank was released; '
+                "the table was changed"
+            )
         if cells.type == self.type and (self._dictionary is None or cells.dictionary.equals(self._dictionary)):
             return cells
+        return decoded(reports, *self._encoded(reports, cells, first_row))
+
+    def _encoded(
+        self, reports: Domain, cells: pa.Array, first_row: int
+    ) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         try:
             values = reports.parse(cells) if is_text(cells.type) else cells
             # Reports of numbers are never clamped to the box.
             read = reports.numbers if isinstance(reports, Box) else reports.encode_with_missing
-            codes, missing = read(values)
+            return read(values)
         except DomainError as error:
             raise error.at(column=self.name, first_row=first_row) from None
-        return decoded(reports, codes, missing)
+
+    def coded(self, cells: pa.Array, first_row: int) -> pa.Array:
+        """Reports as codes, null where there is none; public cells as they are stored, without dictionaries."""
+        if self.reports is not None:
+            codes, missing = self._encoded(self.reports, cells, first_row)
+            return pa.array(codes, mask=missing)
+        return cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
+
+
+def _family(kind: pa.DataType) -> str:
+    """Text, booleans and numbers are never taken for each other."""
+    if pa.types.is_dictionary(kind):
+        return _family(kind.value_type)
+    return "text" if is_text(kind) else "boolean" if pa.types.is_boolean(kind) else "number"
+
+
+def _form_or_none(kind: pa.DataType) -> str | None:
+    try:
+        return form_of(kind)
+    except ReleaseError:
+        return None
 
 
 def decoded(domain: Domain, codes: NDArray[Any], missing: NDArray[np.bool_] | None) -> pa.Array:

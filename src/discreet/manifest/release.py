@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from discreet.errors import ManifestError, ReleaseError
 from discreet.manifest.block import Block
+from discreet.manifest.canonical_form import ColumnForm, column_forms
 from discreet.manifest.document import Manifest, Survey
 from discreet.manifest.exposure import Combination, choosing_columns, count_designs, expected_rows
 from discreet.manifest.reading import ReleasedColumn
@@ -63,13 +64,20 @@ class Release:
         What was done.
     """
 
-    __slots__ = ("_columns", "_stored", "manifest")
+    __slots__ = ("_columns", "_document", "_stored", "manifest")
 
-    def __init__(self, manifest: Manifest, stored: TableFile) -> None:
+    def __init__(self, manifest: Manifest, stored: TableFile, document: Mapping[str, Any] | None = None) -> None:
         self.manifest = manifest
         self._stored = stored
+        self._document = document
+        complete = {name for block in manifest.blocks if block.missing == "reject" for name in block.columns}
         self._columns = {
-            column.name: ReleasedColumn(column, manifest.reports(column.name), stored.schema.field(column.name).type)
+            column.name: ReleasedColumn(
+                column,
+                manifest.reports(column.name),
+                stored.schema.field(column.name).type,
+                blanks=column.name not in complete,
+            )
             for column in manifest.columns
         }
 
@@ -87,11 +95,24 @@ class Release:
         file = Path(path)
         table = file_table(file)
         if isinstance(table, ParquetTable):
-            return cls(read_parquet_manifest(table), table)
-        manifest = read_csv_manifest(file)
+            manifest, document = read_parquet_manifest(table)
+            opened = cls(manifest, table, document)
+            opened._check_types(file.name)
+            return opened
+        manifest, document = read_csv_manifest(file)
         if table.schema.names != [column.name for column in manifest.columns]:
             raise ManifestError(f"{file.name} does not match its manifest: its columns are not the released ones")
-        return cls(manifest, table)
+        return cls(manifest, table, document)
+
+    def _check_types(self, name: str) -> None:
+        """Public columns must have the type that was released, and reports one that fits their labels."""
+        content = self.manifest.content
+        released = {} if content is None else {column.name: column.form for column in content.columns}
+        for column in self._columns.values():
+            if not column.fits(released.get(column.name)):
+                raise ManifestError(
+                    f'{name} does not match its manifest: column "{column.name}" is not of the type that was released'
+                )
 
     @classmethod
     def from_table(cls, manifest: Manifest, table: pa.Table) -> Self:
@@ -152,6 +173,11 @@ class Release:
         """Names and types as ``batches`` gives them."""
         return pa.schema([(name, column.type) for name, column in self._columns.items()])
 
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """The manifest as plain data exactly as it was published: this is what a signature is of."""
+        return self.manifest.to_dict() if self._document is None else self._document
+
     def block(self, column: str) -> Block:
         """How a private column was randomised."""
         block = self.manifest.block(self._column(column).name)
@@ -180,6 +206,21 @@ class Release:
             arrays = [column.read(batch.column(column.name), first_row) for column in chosen]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
             first_row += batch.num_rows
+
+    def coded(self) -> Iterator[pa.RecordBatch]:
+        """The rows as digests see them: reports as codes, null where there is none; public cells as stored."""
+        first_row = 0
+        for batch in self._stored.batches(self.columns):
+            yield pa.RecordBatch.from_arrays(
+                [self._columns[name].coded(batch.column(name), first_row) for name in self.columns], names=self.columns
+            )
+            first_row += batch.num_rows
+
+    def forms(self) -> dict[str, ColumnForm]:
+        """The canonical form of every column, in which its cells are digested."""
+        reports = {name: column.reports for name, column in self._columns.items() if column.reports is not None}
+        schema = pa.schema([self._stored.schema.field(name) for name in self.columns])
+        return column_forms(schema, reports, text=self._stored.text)
 
     def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
         """All rows as one Arrow table."""

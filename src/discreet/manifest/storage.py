@@ -12,7 +12,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -60,8 +62,8 @@ def sidecar_of_csv(manifest: Manifest, digest: str) -> bytes:
     return (manifest.with_digest(digest).to_json(indent=1) + "\n").encode()
 
 
-def read_parquet_manifest(table: ParquetTable) -> Manifest:
-    """The manifest of a Parquet file, checked against the rows and columns that are there."""
+def read_parquet_manifest(table: ParquetTable) -> tuple[Manifest, Mapping[str, Any]]:
+    """The manifest of a Parquet file, checked against the rows and columns that are there, and its plain data."""
     content = table.metadata.get(KEY)
     if content is None:
         raise ReleaseError(f"{table.path.name} is not a release: it holds no manifest of discreet")
@@ -83,19 +85,20 @@ def read_parquet_manifest(table: ParquetTable) -> Manifest:
         )
     if table.schema.names != [column.name for column in manifest.columns]:
         raise ManifestError(f"{table.path.name} does not match its manifest: its columns are not the released ones")
-    return manifest
+    return manifest, data
 
 
-def read_csv_manifest(path: Path) -> Manifest:
-    """The manifest beside a CSV file, checked against the digest of the file."""
-    manifest = Manifest.from_json(_sidecar(path))
+def read_csv_manifest(path: Path) -> tuple[Manifest, Mapping[str, Any]]:
+    """The manifest beside a CSV file, checked against the digest of the file, and its plain data."""
+    data = parsed(_sidecar(path))
+    manifest = Manifest.from_dict(data)
     if manifest.digest is None:
         raise ManifestError(f"{sidecar_path(path).name} is damaged: it holds no digest of the table")
     with reading(path, "CSV"), path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != manifest.digest:
         raise ManifestError(f"{path.name} does not match its manifest: its SHA-256 differs, so it was changed")
-    return manifest
+    return manifest, data
 
 
 def _sidecar(path: Path) -> bytes:

@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,10 @@ from discreet.domains import Domain
 from discreet.domains.columns import is_text
 from discreet.errors import ReleaseError
 from discreet.manifest import Column, Manifest, Release
+from discreet.manifest.canonical_form import column_forms
+from discreet.manifest.digest import ContentDigest
 from discreet.manifest.document import ColumnType
+from discreet.manifest.signature import SigningKey
 from discreet.manifest.tables import CSV, rows_per_batch
 from discreet.publish.batching import rebatched
 from discreet.publish.csv_text import spreadsheet_safe
@@ -45,6 +49,7 @@ def release(
     *,
     ledger: Any = "default",
     safe_csv: bool = False,
+    signing_key: str | os.PathLike[str] | SigningKey | None = None,
 ) -> Release:
     """Randomise the private columns of a table as a plan says, and publish it with its manifest.
 
@@ -67,6 +72,8 @@ def release(
     safe_csv : bool
         For a CSV output: put an apostrophe before public text that a spreadsheet would run as a formula
         (``=cmd()``). By default public cells are written back unchanged. The manifest says which it was.
+    signing_key : path or SigningKey, optional
+        A private Ed25519 key in PEM form. The manifest, and through its digests every cell, is signed with it.
 
     Returns
     -------
@@ -88,6 +95,7 @@ def release(
     """
     if progress is not None and not callable(progress):
         raise ReleaseError("progress must be a function of the number of rows done")
+    key = _signing_key(signing_key)
     chance, work = resolve(randomness), Work.open(source, plan, output, overwrite=overwrite)
     if safe_csv:
         work.make_spreadsheet_safe()
@@ -97,7 +105,7 @@ def release(
         book.prepare()
         fingerprint = Fingerprint.of(work.source.path)
         book.warn(work.source.path, work.plan)
-    result = work.publish(chance, progress, overwrite=overwrite)
+    result = work.publish(chance, progress, overwrite=overwrite, key=key)
     if book is not None and fingerprint is not None:
         book.record(Entry.of(fingerprint, work.plan, result.manifest))
     return result
@@ -126,9 +134,11 @@ def collect(table: Any, plan: Plan) -> Release:
             )
     work = Work.open(table, plan, None, overwrite=False)
     with open_output(None, work.layout.released, overwrite=False) as target:
+        digest = work.content_digest()
         for batch in work.encoded(None):
+            digest.update(batch)
             target.write(work.layout.decode(batch))
-        return target.commit(work.manifest(None, shuffled=False))
+        return target.commit(replace(work.manifest(None, shuffled=False), content=digest.content()))
 
 
 class Work:
@@ -194,16 +204,15 @@ class Work:
             )
         self._spreadsheet_safe = True
 
-    def _outgoing(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """A batch as it is written."""
-        made = self.layout.decode(batch)
+    def _marked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch with its public text as it is written."""
         if not self._spreadsheet_safe:
-            return made
+            return batch
         arrays = [
             spreadsheet_safe(cells) if name in self.plan.public and is_text(cells.type) else cells
-            for name, cells in zip(made.schema.names, made.columns, strict=True)
+            for name, cells in zip(batch.schema.names, batch.columns, strict=True)
         ]
-        return pa.RecordBatch.from_arrays(arrays, schema=made.schema)
+        return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
 
     def encoded(self, progress: Progress | None) -> Iterator[pa.RecordBatch]:
         """Checked batches of codes, of a fixed size."""
@@ -229,13 +238,26 @@ class Work:
             first_row += batch.num_rows
             yield coded
 
-    def publish(self, chance: Randomness, progress: Progress | None, *, overwrite: bool) -> Release:
-        """Randomise, put in order and write."""
+    def content_digest(self) -> ContentDigest:
+        """What takes in the coded batches in the order in which they are published."""
+        text = self.output is not None and self.output.suffix.lower() in CSV
+        reports = {name: block.reports for name, block in self.layout.private.items()}
+        return ContentDigest(column_forms(self.layout.released, reports, text=text))
+
+    def publish(
+        self, chance: Randomness, progress: Progress | None, *, overwrite: bool, key: SigningKey | None = None
+    ) -> Release:
+        """Randomise, put in order, write, and sign when there is a key."""
+        digest = self.content_digest()
         with open_output(self.output, self.layout.released, overwrite=overwrite) as target:
             with closing(self._reports(chance, progress)) as batches:
                 for batch in batches:
-                    target.write(self._outgoing(batch))
-            done = target.commit(self.manifest(chance, shuffled=self.plan.order == "shuffle"))
+                    going = self._marked(batch)
+                    digest.update(going)
+                    target.write(self.layout.decode(going))
+            manifest = self.manifest(chance, shuffled=self.plan.order == "shuffle")
+            manifest = replace(manifest, content=digest.content(), digest=target.digest)
+            done = target.commit(manifest if key is None else manifest.signed(key))
         self._tell_clipped()
         return done
 
@@ -294,6 +316,14 @@ class Work:
             title=plan.title,
             spreadsheet_safe=self._spreadsheet_safe,
         )
+
+
+def _signing_key(given: Any) -> SigningKey | None:
+    if given is None or isinstance(given, SigningKey):
+        return given
+    if not isinstance(given, (str, os.PathLike)):
+        raise ReleaseError(f"signing_key must be a path or a SigningKey, not {type(given).__name__}")
+    return SigningKey.read(given)
 
 
 def _has_empty_label(domain: Domain) -> bool:

@@ -61,6 +61,11 @@ class Output(ABC):
     def commit(self, manifest: Manifest) -> Release:
         """Finish: only now does anything appear under its name."""
 
+    @property
+    def digest(self) -> str | None:
+        """SHA-256 of the file that was written, when the manifest lies beside it."""
+        return None
+
     @abstractmethod
     def discard(self) -> None:
         """Remove everything that was not committed."""
@@ -220,6 +225,11 @@ class CsvOutput(FileOutput):
         """As many lines as there are rows."""
         assert self._sink is not None
         self._append(self._sink, csv_rows(batch))
+
+    @property
+    def digest(self) -> str:
+        """Of everything written so far."""
+        return self._digest.hexdigest()
 
     def commit(self, manifest: Manifest) -> Release:
         """Write the manifest and rename both."""
