@@ -14,6 +14,7 @@ from discreet.mechanisms.laplace import ZeroInflatedLaplace
 from discreet.mechanisms.laplace.sampler import noisy_steps
 from discreet.randomness import Randomness, Thresholds
 from discreet.randomness import continuous as draws
+from discreet.randomness.scratch import Scratch
 from tests.randomness.scripted import Scripted
 from tests.randomness.test_lazy import MANY, directly
 
@@ -98,7 +99,7 @@ def test_every_report_is_the_rounded_function_of_its_bits():
     scale = np.tile([4096.0, 1.0, 2.0**20], (rows, 1))
     out = np.empty((rows, columns))
     noisy_steps(truth, out, scale, None, Scripted([*u, *v, *EXTREME_W]))
-    kept = draws._Points.draw(pairs, Scripted([*u, *v])).at
+    kept = draws._Points.draw(pairs, Scripted([*u, *v]), Scratch()).at
     for place in range(count):
         row, column = divmod(place, columns)
         side, pair = divmod(place, pairs)

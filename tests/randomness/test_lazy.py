@@ -11,6 +11,7 @@ import pytest
 from discreet.randomness import Randomness
 from discreet.randomness.continuous import PRODUCT_ERROR, Exponentials, Normals, _Points
 from discreet.randomness.lazy import LazyExponential, LazyNormalPair, nearest_step, product_bounds
+from discreet.randomness.scratch import Scratch
 from tests.randomness.scripted import AND_SO_ON, Scripted
 
 MANY = Context(prec=400)
@@ -84,7 +85,7 @@ def test_floats_err_by_less_than_stated():
         u, v = points[i % len(points)]
         root = math.sqrt(Exponentials.draw(1, Scripted([2 * int(k)])).values[0])
         x, y = (np.array([float(np.int64(one)) * 2.0**-63]) for one in (u, v))
-        factor = _Points(x, y, x * x + y * y, np.array([u]), np.array([v]), np.array([0]), {}).factors()
+        factor = _Points(x, y, x * x + y * y, np.array([u]), np.array([v]), np.array([0]), {}).factors(Scratch())
         product = float(x[0] * factor[0] * root)
         low, high = product_bounds(LazyExponential(int(k)), LazyNormalPair(u, v), 0)
         worst = max(worst, abs(product - float(low)), abs(product - float(high)))
@@ -132,7 +133,7 @@ def test_points_on_the_circle_in_floats_are_decided_by_their_bits():
     # A rejected point leaves the draws in order, and the accepted one keeps the bits that were asked.
     tries = int(4 * 1.2733) + 4 * 2 + 16
     across = [2**62, SLANT + 2, SLANT, 2**61] + [2**60] * (tries - 4)
-    points = _Points.draw(4, Scripted([*across, *across]))
+    points = _Points.draw(4, Scripted([*across, *across]), Scratch())
     assert points.at.tolist() == [0, 2, 3]
     assert points.s.tolist() == [2 * one**2 for one in points.x]
     assert list(points.drawn) == [1]
@@ -142,7 +143,7 @@ def test_points_on_the_circle_in_floats_are_decided_by_their_bits():
 def test_more_points_than_one_round_gives():
     """Draws of two rounds are joined in order, with their own words."""
     source = Randomness.seeded(3)
-    first, second = _Points.draw(5, source), _Points.draw(7, source)
+    first, second = _Points.draw(5, source, Scratch()), _Points.draw(7, source, Scratch())
     both = first.followed_by(second)
     for pair in range(12):
         lazy = both.lazy(pair)

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.randomness.lazy import LazyExponential, LazyNormalPair
+from discreet.randomness.scratch import Scratch
 from discreet.randomness.source import Randomness
 
 Floats = NDArray[np.float64]
@@ -92,13 +93,14 @@ class Normals:
     points: _Points
 
     @classmethod
-    def draw(cls, count: int, randomness: Randomness) -> Normals:
+    def draw(cls, count: int, randomness: Randomness, scratch: Scratch | None = None) -> Normals:
         """As many as asked for: first the abscissas of all points, then the ordinates."""
         pairs = (count + 1) // 2
-        points = _Points.draw(pairs, randomness)
+        memory = scratch or Scratch()
+        points = _Points.draw(pairs, randomness, memory)
         while points.at.size < pairs:
-            points = points.followed_by(_Points.draw(pairs - points.at.size, randomness))
-        values, factor = np.empty(2 * pairs), points.factors()
+            points = points.followed_by(_Points.draw(pairs - points.at.size, randomness, Scratch()))
+        values, factor = memory.floats(2 * pairs), points.factors(memory)
         np.multiply(points.x, factor, out=values[:pairs])
         np.multiply(points.y, factor, out=values[pairs:])
         return cls(values[:count], points)
@@ -123,18 +125,20 @@ class _Points:
     """Those whose bits may already go on."""
 
     @classmethod
-    def draw(cls, wanted: int, randomness: Randomness) -> _Points:
+    def draw(cls, wanted: int, randomness: Randomness, scratch: Scratch) -> _Points:
         """At most as many as wanted, and nearly always so many."""
         # Four of π points hit the disc; a little more than needed, so that one round nearly always suffices.
         tries = int(wanted * 1.2733) + 4 * int(wanted**0.5) + 16
         words = randomness.words(2 * tries).view(np.int64)
-        square = words.astype(np.float64)
-        square *= _CELL
+        square = scratch.floats(2 * tries)
+        np.multiply(words, _CELL, out=square)
         x, y = square[:tries], square[tries:]
-        s = x * x
-        s += y * y
+        s, other = np.multiply(x, x, out=scratch.floats(tries)), np.multiply(y, y, out=scratch.floats(tries))
+        s += other
         at = np.flatnonzero(s < 1 + _ON_THE_CIRCLE)[:wanted]
-        points = cls(x.take(at), y.take(at), s.take(at), words[:tries], words[tries:], at, {})
+        # Indices are in range; "clip" only spares numpy a copy.
+        taken = [one.take(at, out=scratch.floats(at.size), mode="clip") for one in (x, y, s)]
+        points = cls(taken[0], taken[1], taken[2], words[:tries], words[tries:], at, {})
         return points if not at.size or points.s.max() < 1 - _ON_THE_CIRCLE else points._inside(randomness)
 
     def _inside(self, randomness: Randomness) -> _Points:
@@ -164,10 +168,10 @@ class _Points:
             self.drawn[pair] = LazyNormalPair(int(self.u[where]), int(self.v[where]))
         return self.drawn[pair]
 
-    def factors(self) -> Floats:
+    def factors(self, scratch: Scratch) -> Floats:
         """``√(−2 ln s/s)``, NaN at the edges."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            factor = np.log(self.s)
+            factor = np.log(self.s, out=scratch.floats(self.s.size))
             factor *= -2.0
             factor /= self.s
             np.sqrt(factor, out=factor)

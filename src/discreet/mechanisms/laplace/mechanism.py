@@ -25,13 +25,13 @@ from discreet.privacy import Guarantee
 from discreet.privacy.bounds import exp_bounds, round_up
 from discreet.randomness import Randomness, Thresholds, resolve
 from discreet.randomness.continuous import exponential, normal
+from discreet.randomness.scratch import Scratch
 
 Floats = NDArray[np.float64]
 Level = Literal["record", "attribute"]
 
-#: Numbers handled at once: the working arrays of a step stay in the cache, and small enough for the allocator to keep.
-#: Twice as many are mapped and unmapped at every step, which takes as long as the work.
-_CHUNK = 1 << 14
+#: Numbers handled at once: the working arrays of a step stay in the second-level cache.
+_CHUNK = 1 << 15
 
 
 @dataclass(frozen=True, init=False)
@@ -246,11 +246,16 @@ class ZeroInflatedLaplace(Mechanism):
         # Written out for every row: numpy multiplies whole arrays several times faster than rows of a few numbers.
         grid, scale = (np.tile(one, (step, 1)) for one in (self.grid, np.divide(self.scale, self.grid)))
         zero = self._exact_share if self.zero_probability > 0 else None
+        scratch = Scratch()
         for start in range(0, rows.shape[0], max(step, 1)):
             part, to = rows[start : start + step], out[start : start + step]
             self.box.check(part, first_row=start)
             count = part.shape[0]
-            noisy_steps(part / grid[:count], to, scale[:count], zero, source)  # exact: powers of two
+            scratch.restart()
+            steps = np.divide(
+                part, grid[:count], out=scratch.floats(part.size).reshape(part.shape)
+            )  # exact: powers of 2
+            noisy_steps(steps, to, scale[:count], zero, source, scratch)
             to *= grid[:count]
             to += 0.0  # a negative zero would tell on which side of zero the number was
         return out.reshape(np.shape(x))

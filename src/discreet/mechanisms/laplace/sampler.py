@@ -19,12 +19,20 @@ from numpy.typing import NDArray
 from discreet.randomness import Randomness, Thresholds
 from discreet.randomness.continuous import PRODUCT_ERROR, Exponentials, Normals
 from discreet.randomness.lazy import LazyExponential, nearest_step
+from discreet.randomness.scratch import Scratch
 
 Floats = NDArray[np.float64]
 Sampling = Literal["exact", "52-bit"]
 
 
-def noisy_steps(rows: Floats, out: Floats, scale: Floats, zero: Thresholds | None, randomness: Randomness) -> None:
+def noisy_steps(
+    rows: Floats,
+    out: Floats,
+    scale: Floats,
+    zero: Thresholds | None,
+    randomness: Randomness,
+    scratch: Scratch | None = None,
+) -> None:
     """Write the nearest whole numbers to ``rows + noise``.
 
     Parameters
@@ -36,7 +44,8 @@ def noisy_steps(rows: Floats, out: Floats, scale: Floats, zero: Thresholds | Non
     zero : Thresholds or None
         The probability of no noise.
     """
-    normals = Normals.draw(rows.size, randomness)
+    memory = scratch or Scratch()
+    normals = Normals.draw(rows.size, randomness, memory)
     exponentials = Exponentials.draw(rows.shape[0], randomness)
     exact = zero.below(rows.shape[0], randomness) if zero is not None else None
     root = np.sqrt(exponentials.values)
@@ -46,10 +55,10 @@ def noisy_steps(rows: Floats, out: Floats, scale: Floats, zero: Thresholds | Non
     noise *= root[:, None]
     noise *= scale
     # Whole steps are set aside while the noise is added, so that large numbers cost no precision.
-    whole = np.rint(rows)
+    whole = np.rint(rows, out=memory.floats(rows.size).reshape(rows.shape))
     offset = np.subtract(rows, whole, out=out)
     noise += offset
-    nearest = np.rint(noise)
+    nearest = np.rint(noise, out=memory.floats(rows.size).reshape(rows.shape))
     noise -= nearest
     # The floats decide unless they lie this near to the middle between two steps, or are NaN.
     limit = 0.5 - PRODUCT_ERROR * float(scale[0].max())
