@@ -239,10 +239,11 @@ def test_a_plan_remembers_its_file(files):
 
 
 def test_a_plan_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
-    """A full disk leaves the edited plan; the table is never replaced; links stay links."""
+    """A full disk leaves the edited plan; the table is never replaced; links and permissions stay."""
     table, plan, link = tmp_path / "t.csv", tmp_path / "plan.toml", tmp_path / "link.toml"
     table.write_text("a\n1\n")
     plan.write_text("edited")
+    plan.chmod(0o640)
     link.symlink_to(plan)
     with pytest.raises(ReleaseError, match="exists already"):
         write_plan("text", plan, table)
@@ -255,6 +256,7 @@ def test_a_plan_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert plan.read_text() == "edited"
     write_plan("text", link, table, overwrite=True)
     assert plan.read_text() == "text"
+    assert plan.stat().st_mode & 0o777 == 0o640
     assert names(tmp_path) == ["link.toml", "plan.toml", "t.csv"]
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -78,7 +79,7 @@ def put_in_place(output: Path, manifest: bytes | None, *, overwrite: bool) -> No
     stale = _sidecar_of(output) if manifest is None else None
     if manifest is not None:
         refuse_stranger(sidecar_path(output))
-        with open(staged_path(output), "xb") as sink:  # as create_private
+        with open(staged_path(output), "xb") as sink:  # it holds no reports, and readers may need it
             sink.write(manifest)
             flush(sink)
         _sync_folder(output.parent)
@@ -113,12 +114,13 @@ def write_whole(path: Path, content: bytes, *, overwrite: bool) -> None:
             return
         with claim(final):
             temporary = temporary_path(final)
+            mode = stat.S_IMODE(final.stat().st_mode) if final.exists() else _ordinary_mode()
             try:
                 with create_private(temporary) as sink:
                     sink.write(content)
                     flush(sink)
                 take_name(temporary, final, overwrite=overwrite)
-                finish(final)
+                final.chmod(mode)
             finally:
                 temporary.unlink(missing_ok=True)
 
