@@ -67,12 +67,23 @@ def test_a_title_may_hold_what_looks_like_a_line_end(character, tmp_path):
     assert [entry.title for entry in Ledger(book).entries()] == [f"a{character}b", "First"]
 
 
+def test_a_ledger_is_not_taken_for_text_because_of_what_is_in_it(tmp_path):
+    """A title may hold lines that look like entries, or like anything else."""
+    book = tmp_path / "book"
+    titles = [f"a\n{line(7)}\nb", "\n7\n"]
+    for number, title in enumerate(titles):
+        spent = Guarantee(1.0, unit="record")
+        Ledger(book).begin(Entry(Fingerprint("/t", 1, 2), title, "p", ("c",), spent, str(number), "t"))
+    assert [entry.title for entry in Ledger(book).entries()] == titles
+    assert Ledger(book).path == book
+
+
 def test_damaged_lines_are_counted_and_stop_nothing(tmp_path):
     """Said once; an entry behind a truncated one is found."""
     book = tmp_path / "book.jsonl"
-    broken = [b"not json", b"\xff\xfe", b'{"path": 1}', b"[" * 100_000, line(3)[:50].encode() + line(4).encode()]
+    broken = [b"not json", b"7", b"\xff\xfe", b'{"path": 1}', b"[" * 100_000, line(3)[:50].encode() + line(4).encode()]
     book.write_bytes(b"\n".join([line(1).encode(), *broken, line(2).encode()]))
-    with pytest.warns(LedgerWarning, match=r"5 lines of the ledger .*book\.jsonl cannot be read and do not count"):
+    with pytest.warns(LedgerWarning, match=r"6 lines of the ledger .*book\.jsonl cannot be read and do not count"):
         found = Ledger(book).entries()
     assert [entry.release for entry in found] == ["release 1", "release 4", "release 2"]
     assert len(Ledger(book).entries()) == 3

@@ -10,7 +10,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import sqlite3
+import threading
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +28,10 @@ from discreet.publish.text_ledger import is_text_ledger, read_text_ledger
 
 #: How long another process may hold the ledger; each holds it for some milliseconds.
 BUSY_SECONDS = 30.0
+#: Longest time between two looks whether it is free.
+_LOOK_SECONDS = 0.02
+#: Whoever closes a file lets go of all locks that the same process has on it, so threads take turns as well.
+_ONE_THREAD = threading.RLock()
 #: Marks an SQLite file as a ledger ("dscr"), and the version of its tables.
 _APPLICATION, _VERSION = 0x64736372, 1
 _TABLES = """
@@ -71,7 +78,7 @@ class Ledger:
     def __post_init__(self) -> None:
         path = Path(self.path)
         beside = path.with_name(path.name + ".sqlite")
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError), _ONE_THREAD:
             if self.text is None and (beside.exists() or is_text_ledger(path)):
                 object.__setattr__(self, "text", path)
                 path = beside
@@ -148,20 +155,24 @@ class Ledger:
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """The ledger, alone with it; what happens inside happens completely or not at all."""
-        try:
+        with _ONE_THREAD, self._speaking():
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-            with contextlib.closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)) as book:
-                book.execute("BEGIN IMMEDIATE")
+            with contextlib.closing(sqlite3.connect(self.path, timeout=0, isolation_level=None)) as book:
+                _wait_for_turn(book)
                 self._set_up(book)
                 damaged = self._take_over(book)
-                book.execute("COMMIT")
-                if damaged and self.text is not None:
-                    _tell_damaged(damaged, "line", self.text)
-                book.execute("BEGIN IMMEDIATE")
                 yield book
                 book.execute("COMMIT")
+            if damaged and self.text is not None:
+                _tell_damaged(damaged, "line", self.text)
+
+    @contextlib.contextmanager
+    def _speaking(self) -> Iterator[None]:
+        """Say in one sentence what is wrong with the ledger."""
+        try:
+            yield
         except sqlite3.Error as error:
             raise SystemFailureError(self._sentence(error)) from None
         except OSError as error:
@@ -262,6 +273,23 @@ class Spending:
             if state == "done":
                 message = f"the release was made, and the ledger knows it only as started: {error}"
                 warnings.warn(message, LedgerWarning, stacklevel=4)
+
+
+def _wait_for_turn(book: sqlite3.Connection) -> None:
+    """Begin to write, as soon as nobody else does.
+
+    SQLite would wait longer and longer between two looks, and a process that writes often would always be first.
+    """
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            book.execute("BEGIN IMMEDIATE")
+            break
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+        time.sleep(random.uniform(0.0, _LOOK_SECONDS))
+    book.execute(f"PRAGMA busy_timeout = {int(1000 * BUSY_SECONDS)}")  # for a reader who is there when this is written
 
 
 def _tell_damaged(count: int, noun: str, where: Path) -> None:

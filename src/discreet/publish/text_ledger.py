@@ -8,8 +8,8 @@ from pathlib import Path
 from discreet.errors import DiscreetError
 from discreet.publish.entry import Entry
 
-#: How every line began.
-_START = b'{"path": '
+#: How every line began, and how an SQLite file begins.
+_START, _SQLITE = b'{"path": ', b"SQLite format 3\0"
 
 
 def read_text_ledger(path: Path) -> tuple[list[Entry], int]:
@@ -35,13 +35,15 @@ def is_text_ledger(path: Path) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        if file.read(len(_START)) == _START:
-            return True
-    return bool(read_text_ledger(path)[0])
+        beginning = file.read(len(_SQLITE))
+    if beginning == _SQLITE:  # whatever its titles look like
+        return False
+    return beginning.startswith(_START) or bool(read_text_ledger(path)[0])
 
 
 def _entry(line: bytes) -> Entry | None:
     try:
-        return Entry.from_dict(json.loads(line))
+        data = json.loads(line)
+        return Entry.from_dict(data) if isinstance(data, dict) else None
     except (KeyError, TypeError, ValueError, RecursionError, DiscreetError):
         return None
