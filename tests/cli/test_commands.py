@@ -145,7 +145,7 @@ def test_the_ledger_warns_when_the_same_truth_is_released_again(survey):
     assert "warning" not in first.stderr
     assert "warning" in second.stderr
     assert second.returncode == 0
-    assert SECRET not in (survey / "book.jsonl").read_text()
+    assert SECRET.encode() not in (survey / "book.jsonl").read_bytes()
 
 
 BAD = {

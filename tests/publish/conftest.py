@@ -30,7 +30,7 @@ def own_ledger(tmp_path_factory, monkeypatch):
     """Every test has a state folder of its own."""
     state = tmp_path_factory.mktemp("state")
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
-    return state / "discreet" / "ledger.jsonl"
+    return state / "discreet" / "ledger.sqlite"
 
 
 @pytest.fixture

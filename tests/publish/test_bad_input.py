@@ -117,12 +117,14 @@ def test_wrong_outputs_are_refused(source, out, act):
     assert sorted(path.name for path in out.iterdir()) == ["existing.parquet", "folder.csv", link.name]
 
 
-def test_a_manifest_that_would_be_overwritten_counts_as_output(source, out):
-    """A CSV release writes two files, and neither replaces another one."""
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_file_that_is_no_manifest_stays(source, out, overwrite):
+    """A CSV release writes two files, and neither replaces one that is not ours."""
     (out / "out.csv.manifest.json").write_text("precious")
-    with pytest.raises(ReleaseError, match=r"out\.csv\.manifest\.json exists already"):
-        release(source, plan_of(), out / "out.csv")
+    with pytest.raises(ReleaseError, match=r"out\.csv\.manifest\.json exists and is not a manifest of discreet"):
+        release(source, plan_of(), out / "out.csv", overwrite=overwrite)
     assert (out / "out.csv.manifest.json").read_text() == "precious"
+    assert [path.name for path in out.iterdir()] == ["out.csv.manifest.json"]
 
 
 @pytest.mark.parametrize("name", ["absent.parquet", "absent.csv", "table.json", "table"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import stat
@@ -24,21 +23,29 @@ def quietly(*args, **kwargs):
 
 
 def test_a_release_of_a_file_is_recorded(source, out, own_ledger):
-    """Where the table lay, the plan and what was spent; one line each."""
+    """Where the table lay, the plan and what was spent."""
     done = quietly(source, plan_of(title="First"), out / "out.parquet")
-    lines = own_ledger.read_text().splitlines()
-    assert len(lines) == 1
-    entry = json.loads(lines[0])
-    assert entry["path"] == str(source.resolve())
-    assert entry["size"] == source.stat().st_size
-    assert entry["modified"] == source.stat().st_mtime_ns
-    assert entry["title"] == "First"
-    assert len(entry["plan"]) == 64
-    assert entry["columns"] == ["cheated"]
-    assert entry["spent"] == done.guarantee.to_dict()
-    assert entry["release"] == done.manifest.id
-    assert entry["time"] == done.manifest.created
-    assert set(entry) == {"path", "size", "modified", "title", "plan", "columns", "spent", "release", "time"}
+    (entry,) = Ledger(own_ledger).entries()
+    data = entry.to_dict()
+    assert len(data.pop("plan")) == 64
+    assert data == {
+        "path": str(source.resolve()),
+        "size": source.stat().st_size,
+        "modified": source.stat().st_mtime_ns,
+        "title": "First",
+        "columns": ["cheated"],
+        "spent": done.guarantee.to_dict(),
+        "release": done.manifest.id,
+        "time": done.manifest.created,
+        "state": "done",
+    }
+
+
+def test_the_entry_is_there_before_the_first_report(source, out, own_ledger):
+    """Whatever happens to the process from here on, the ledger knows."""
+    seen = []
+    quietly(source, plan_of(), out / "a.csv", progress=lambda _: seen.extend(Ledger(own_ledger).entries()))
+    assert [entry.state for entry in seen] == ["started"]
 
 
 def test_a_second_release_warns_with_what_is_spent_in_total(source, out):
@@ -61,7 +68,7 @@ def test_the_warning_points_to_the_caller(source):
 def test_a_release_that_stays_in_memory_spends_too(source, own_ledger):
     """The truth left the file all the same."""
     quietly(source, plan_of())
-    assert len(own_ledger.read_text().splitlines()) == 1
+    assert len(Ledger(own_ledger).entries()) == 1
 
 
 def test_tables_in_memory_are_not_recorded(table, own_ledger):
@@ -120,10 +127,10 @@ def test_a_link_to_the_file_is_the_file(source, tmp_path):
 
 def test_the_ledger_can_be_elsewhere_or_nowhere(source, tmp_path, own_ledger):
     """A path of one's own, or none at all."""
-    elsewhere = tmp_path / "books" / "ledger.jsonl"
+    elsewhere = tmp_path / "books" / "ledger"
     quietly(source, plan_of(), ledger=elsewhere)
     quietly(source, plan_of(), ledger=None)
-    assert len(elsewhere.read_text().splitlines()) == 1
+    assert len(Ledger(elsewhere).entries()) == 1
     assert not own_ledger.exists()
     with pytest.warns(LedgerWarning):
         release(source, plan_of(), ledger=str(elsewhere))
@@ -133,23 +140,10 @@ def test_the_ledger_can_be_elsewhere_or_nowhere(source, tmp_path, own_ledger):
 def test_the_default_place_is_the_state_folder(monkeypatch, tmp_path):
     """XDG_STATE_HOME, else ~/.local/state."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    assert Ledger.default().path == tmp_path / "discreet" / "ledger.jsonl"
+    assert Ledger.default().path == tmp_path / "discreet" / "ledger.sqlite"
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert Ledger.default().path == tmp_path / ".local" / "state" / "discreet" / "ledger.jsonl"
-
-
-def test_an_unreadable_line_is_reported_and_does_not_count(source, own_ledger):
-    """A damaged ledger is not silently taken for an empty one."""
-    quietly(source, plan_of())
-    with own_ledger.open("a") as ledger:
-        ledger.write('not json\n\n{"path": 1}\n')
-    with pytest.warns(LedgerWarning) as caught:
-        release(source, plan_of())
-    messages = " ".join(str(warning.message) for warning in caught)
-    assert "line 2 of the ledger" in messages
-    assert "line 4 of the ledger" in messages
-    assert "once before" in messages
+    assert Ledger.default().path == tmp_path / ".local" / "state" / "discreet" / "ledger.sqlite"
 
 
 def test_a_ledger_that_cannot_be_written_stops_the_release_before_it_starts(source, out, tmp_path):
@@ -162,30 +156,40 @@ def test_a_ledger_that_cannot_be_written_stops_the_release_before_it_starts(sour
 
 
 def test_a_ledger_lost_on_the_way_is_said_after_the_release(source, out, tmp_path):
-    """The release is out; the warning says that it is not in the book."""
-    book = tmp_path / "ledger.jsonl"
+    """The release is out; the warning says that the book does not know how it ended."""
+    book = tmp_path / "ledger"
 
     def lose(_):
+        book.unlink()
         book.mkdir()
 
-    with pytest.warns(LedgerWarning, match="the release was made, but the ledger"):
+    with pytest.warns(LedgerWarning, match="the release was made, and the ledger knows it only as started"):
         release(source, plan_of(), out / "out.parquet", ledger=book, progress=lose)
     assert (out / "out.parquet").exists()
 
 
+def test_a_ledger_moved_away_meanwhile_starts_anew_with_this_release(source, tmp_path):
+    """What was released is written down, wherever the rest of the book went."""
+    book = tmp_path / "ledger"
+    quietly(source, plan_of(title="here"), ledger=book, progress=lambda _: book.unlink())
+    assert [(entry.title, entry.state) for entry in Ledger(book).entries()] == [("here", "done")]
+
+
 def test_a_warning_turned_into_an_error_stops_the_release(source, out):
-    """Whoever is strict gets nothing written and nothing recorded."""
+    """Whoever is strict gets nothing written and nothing spent."""
     quietly(source, plan_of())
     with pytest.raises(LedgerWarning):
         quietly(source, plan_of(), out / "out.parquet")
     assert list(out.iterdir()) == []
-    assert len(Ledger.default().entries()) == 1
+    assert [entry.state for entry in Ledger.default().entries()] == ["done", "abandoned"]
+    assert len(Ledger.default().previous(source)) == 1
 
 
 def test_the_folder_of_the_ledger_is_private(source, own_ledger):
     """Where somebody's tables lie is nobody else's business."""
     quietly(source, plan_of())
     assert stat.S_IMODE(own_ledger.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(own_ledger.stat().st_mode) == 0o600
 
 
 def test_persons_and_rows_add_up(source, out):

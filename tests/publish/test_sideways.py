@@ -14,7 +14,7 @@ import pytest
 
 from discreet import DiscreetError, Randomness
 from discreet.manifest import Release
-from discreet.publish import LedgerWarning, Plan, check, release, shuffle
+from discreet.publish import Ledger, LedgerWarning, Plan, check, release, shuffle
 from tests.publish.conftest import block_of, plan_of
 
 SECRET = "Planted-Secret-4711"
@@ -251,12 +251,13 @@ def test_nothing_hides_under_a_public_blank():
 
 
 def test_a_failed_release_does_not_spend(tmp_path, own_ledger):
-    """The ledger hears only of releases that happened."""
+    """The ledger knows that it was begun and undone."""
     path = tmp_path / "truth.csv"
     path.write_text(f"cheated\n{SECRET}\n")
     with pytest.raises(DiscreetError):
         release(path, plan_of())
-    assert not own_ledger.exists()
+    assert [entry.state for entry in Ledger(own_ledger).entries()] == ["abandoned"]
+    assert Ledger(own_ledger).previous(path) == ()
 
 
 def test_a_plan_holds_what_people_declared_only(tmp_path):

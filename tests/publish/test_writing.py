@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 import textwrap
@@ -11,12 +12,13 @@ import time
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
 from discreet import ReleaseError, SystemFailureError
 from discreet.manifest import Release, storage, tables
-from discreet.publish import release, writing
+from discreet.publish import Ledger, commit, release, writing
 from tests.publish.conftest import block_of, plan_of
 
 KEEP = {"order": "keep"}
@@ -36,6 +38,10 @@ def small_batches(monkeypatch):
 
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
+
+
+def interrupted(*_args, **_kwargs):
+    raise KeyboardInterrupt
 
 
 class Stop(BaseException):
@@ -67,40 +73,51 @@ def test_an_interruption_in_the_middle_leaves_nothing(stop, order, overwrite, ta
     assert {path: path.read_bytes() for path in target.parent.iterdir()} == before
 
 
-@pytest.mark.parametrize("step", ["_appear", "_sync_folder", "_write", "_flush"])
-def test_an_interruption_at_the_end_leaves_nothing(step, target, monkeypatch, table):
-    """Also between the renaming of the table and that of its manifest."""
-    calls = []
-    real = getattr(writing, step)
-
-    def interrupted(*args):
-        calls.append(args)
-        real(*args)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(writing, step, interrupted)
-    if step == "_write":
-        monkeypatch.setattr(storage, "EMBEDDED_BYTES", 100)
+@pytest.mark.parametrize("step", ["flush", "_sync_folder", "take_name"])
+def test_an_interruption_before_the_table_has_its_name_leaves_nothing(step, target, monkeypatch, table):
+    """Also when the manifest waits beside it already."""
+    monkeypatch.setattr(storage, "EMBEDDED_BYTES", 100)
+    monkeypatch.setattr(commit, step, interrupted)
+    monkeypatch.setattr(writing, "flush", commit.flush)
     with pytest.raises(KeyboardInterrupt):
         release(table, plan_of(), target)
-    assert calls
     assert names(target.parent) == []
 
 
-@pytest.mark.parametrize("step", ["_sync_folder", "_flush"])
-def test_an_interrupted_replacement_brings_the_old_files_back(step, target, monkeypatch, table):
+@pytest.mark.parametrize("step", ["flush", "_sync_folder", "take_name"])
+def test_an_interruption_before_a_replacement_keeps_the_old_files(step, target, monkeypatch, table):
     """Old table and old manifest, which belong together."""
+    monkeypatch.setattr(storage, "EMBEDDED_BYTES", 100)
     release(table, plan_of(title="old"), target)
     before = {path: path.read_bytes() for path in target.parent.iterdir()}
-
-    def interrupted(*args):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(writing, step, interrupted)
+    monkeypatch.setattr(commit, step, interrupted)
+    monkeypatch.setattr(writing, "flush", commit.flush)
     with pytest.raises(KeyboardInterrupt):
         release(table, plan_of(title="new"), target, overwrite=True)
     assert {path: path.read_bytes() for path in target.parent.iterdir()} == before
     assert Release.open(target).manifest.title == "old"
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_an_interruption_after_the_table_has_its_name_leaves_the_whole_release(
+    overwrite, target, monkeypatch, source, own_ledger
+):
+    """The rest is done all the same, and the ledger knows that the release is out."""
+    monkeypatch.setattr(storage, "EMBEDDED_BYTES", 100)
+    if overwrite:
+        release(pq.read_table(source) if source.suffix == ".parquet" else pa_csv.read_csv(source), plan_of(), target)
+
+    def take_name(*args, **kwargs):
+        taken(*args, **kwargs)
+        raise KeyboardInterrupt
+
+    taken = commit.take_name
+    monkeypatch.setattr(commit, "take_name", take_name)
+    with pytest.raises(KeyboardInterrupt):
+        release(source, plan_of(title="new"), target, overwrite=overwrite)
+    assert Release.open(target).manifest.title == "new"
+    assert names(target.parent) == [target.name, f"{target.name}.manifest.json"]
+    assert [entry.state for entry in Ledger(own_ledger).entries()] == ["done"]
 
 
 def test_replacing_works_when_asked_for(target, table):
@@ -153,9 +170,6 @@ def test_a_file_that_turns_up_meanwhile_is_not_replaced(target, table):
 @pytest.mark.parametrize("failing", ["write", "flush", "open"])
 def test_a_full_disk_is_a_failure_of_the_machine_and_leaves_nothing(failing, target, monkeypatch, table):
     """One sentence with the reason of the operating system."""
-    from pathlib import Path
-
-    real = Path.open
 
     class Full:
         """A file on a disk without space."""
@@ -176,13 +190,12 @@ def test_a_full_disk_is_a_failure_of_the_machine_and_leaves_nothing(failing, tar
         def __getattr__(self, name):
             return getattr(self._file, name)
 
-    def opened(path, mode="r", *args, **kwargs):
-        if "x" in mode and failing == "open":
+    def opened(path):
+        if failing == "open":
             raise OSError(28, "No space left on device")
-        file = real(path, mode, *args, **kwargs)
-        return Full(file) if "x" in mode else file
+        return Full(commit.create_private(path))
 
-    monkeypatch.setattr(Path, "open", opened)
+    monkeypatch.setattr(writing, "create_private", opened)
     with pytest.raises(SystemFailureError, match="cannot be written: No space left on device"):
         release(table, plan_of(), target)
     assert names(target.parent) == []
@@ -252,24 +265,26 @@ def test_a_real_ctrl_c_leaves_nothing(target):
     assert names(target.parent) == []
 
 
-def test_a_killed_process_leaves_no_output_under_its_name(out):
-    """After SIGKILL at most a hidden, incomplete, already randomised file is left, never one that can be opened."""
-    code, _, _ = run("kill", out / "out.parquet", "keep", signal.SIGKILL)
-    assert code == -signal.SIGKILL
-    assert all(name.startswith(".discreet-") for name in names(out))
+def test_temporary_files_lie_in_the_folder_of_the_output_and_are_private(target, small_batches):
+    """So that the last step is a rename and never a copy; nobody else may read them before that."""
+    seen = {}
+
+    def look(_):
+        seen.update({path.name: stat.S_IMODE(path.stat().st_mode) for path in target.parent.iterdir()})
+
+    release(pa.table({"cheated": ["no"] * 300}), plan_of(output=KEEP), target, progress=look)
+    assert seen == {f".discreet-{target.name}.lock": 0o600, f".discreet-{target.name}.tmp": 0o600}
 
 
-def test_temporary_files_lie_in_the_folder_of_the_output(target, small_batches):
-    """So that the last step is a rename and never a copy."""
-    seen = set()
-    release(
-        pa.table({"cheated": ["no"] * 300}),
-        plan_of(output=KEEP),
-        target,
-        progress=lambda _: seen.update(names(target.parent)),
-    )
-    assert len(seen) == 1
-    assert seen.pop().startswith(".discreet-")
+@pytest.mark.parametrize("mask", [0o022, 0o027, 0o077])
+def test_an_output_has_the_ordinary_permissions(mask, target, table):
+    """Those that the mask of the process gives, for the table and for the manifest."""
+    before = os.umask(mask)
+    try:
+        release(table, plan_of(), target)
+    finally:
+        os.umask(before)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in target.parent.iterdir()} == {0o666 & ~mask}
 
 
 def test_compression_is_the_default_one(out):

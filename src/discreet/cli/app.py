@@ -22,7 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Private answers, honest statistics: randomise a table, publish it, and estimate with correct error bars.",
     epilog="Start with: discreet demo. Exit codes: 0 done, 1 the machine failed, 2 bad input, 3 an audit failed, "
-    "130 interrupted.",
+    "130 interrupted, 143 terminated.",
 )
 app.command("plan")(plan_command)
 app.command("design")(design_command)

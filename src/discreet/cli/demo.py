@@ -100,7 +100,9 @@ def _fresh_folder(output: Path, overwrite: bool) -> None:
         if not output.is_dir() or not overwrite:
             raise ReleaseError(f'"{output}" exists; --overwrite replaces it, --output chooses another folder')
         ours = {"survey.parquet", "plan.toml", "private.parquet", "prevalence.png"}
-        strangers = sorted(p.name for p in output.iterdir() if p.name not in ours)
+        strangers = sorted(
+            p.name for p in output.iterdir() if p.name not in ours and not p.name.startswith(".discreet-")
+        )
         if strangers:
             raise ReleaseError(
                 f'"{output}" holds files that are not from the demo ({strangers[0]}); choose another folder'

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from discreet.cli.terminal import command, emit
-from discreet.errors import ReleaseError
 
 
 @command
@@ -26,16 +25,10 @@ def plan_command(
     an epsilon for what must be randomised in [[private]]. Domains are yours to declare: they are never read off
     the private data.
     """
-    from discreet.publish import columns_of, skeleton
+    from discreet.publish import columns_of, skeleton, write_plan
 
     text = skeleton(source)
     if output is not None:
-        if output.exists() and output.samefile(source):
-            raise ReleaseError("the output is the input; choose another name, so that the data is kept")
-        if not output.parent.is_dir():
-            raise ReleaseError(f'there is no folder "{output.parent}"')
-        if output.exists() and not overwrite:
-            raise ReleaseError(f'"{output}" exists; --overwrite replaces it')
-        output.write_text(text, encoding="utf-8")
+        write_plan(text, output, source, overwrite)
         text = f'Wrote "{output}". Edit it, then: discreet design {output} --rows N'
     emit(text, {"columns": columns_of(source)}, as_json)

@@ -22,8 +22,10 @@ def release_command(
     plan: Annotated[Path, typer.Argument(help="The plan, a TOML file.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to write: .parquet or .csv.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Validate everything and write nothing.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing output.")] = False,
-    ledger: Annotated[Path | None, typer.Option(help="Keep the record of releases in this file.")] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an existing output; never a file that is read.")
+    ] = False,
+    ledger: Annotated[Path | None, typer.Option(help="Keep the record of releases in this file (SQLite).")] = None,
     no_ledger: Annotated[bool, typer.Option("--no-ledger", help="Keep no record of this release.")] = False,
     safe_csv: Annotated[
         bool, typer.Option("--safe-csv", help="Put an apostrophe before public text that a spreadsheet would run.")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from types import FrameType
 from typing import Any, ParamSpec
 
 import typer
@@ -22,13 +25,43 @@ P = ParamSpec("P")
 BAD_INPUT, ENVIRONMENT, AUDIT_FAILED, INTERRUPTED = 2, 1, 3, 130
 
 
+class Terminated(BaseException):
+    """The system asks the process to end."""
+
+    def __init__(self, signal_number: int) -> None:
+        self.signal = signal_number
+        super().__init__(signal_number)
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Let a request to end, or a closed terminal, unwind what is under way, as Ctrl-C does; a second one waits."""
+    earlier: dict[int, Any] = {}
+
+    def end(number: int, _: FrameType | None) -> None:
+        for each in earlier:
+            signal.signal(each, signal.SIG_IGN)
+        raise Terminated(number)
+
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+                earlier[number] = signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
+
+
 def command(function: Callable[P, None]) -> Callable[P, None]:
     """Turn errors of a command into a sentence on standard error and the right exit code."""
 
     @wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), terminable():
                 warnings.simplefilter("default")
                 warnings.showwarning = _show_warning
                 function(*args, **kwargs)
@@ -38,7 +71,9 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
         except (typer.Exit, typer.Abort):
             raise
         except KeyboardInterrupt:
-            fail("interrupted; nothing was written", INTERRUPTED)
+            fail("interrupted; nothing unfinished was left behind", INTERRUPTED)
+        except Terminated as ended:
+            fail("terminated; nothing unfinished was left behind", 128 + ended.signal)
         except (DiscreetError, OSError) as error:
             fail(_sentence(error), ENVIRONMENT)
         except Exception as error:

@@ -66,10 +66,12 @@ class SigningKey:
     It is never written into a manifest, a message or a representation.
     """
 
-    __slots__ = ("_key",)
+    __slots__ = ("_key", "path")
 
-    def __init__(self, key: Ed25519PrivateKey) -> None:
+    def __init__(self, key: Ed25519PrivateKey, path: Path | None = None) -> None:
         self._key = key
+        #: The file it was read from, over which nothing may be written.
+        self.path = path
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], passphrase: str | None = None) -> Self:
@@ -100,7 +102,7 @@ class SigningKey:
             raise ReleaseError(f"{name} is not a private key in PEM form") from None
         if not isinstance(key, Ed25519PrivateKey):
             raise ReleaseError(f"{name} is not an Ed25519 key; make one with: discreet keys new {name}")
-        return cls(key)
+        return cls(key, Path(path))
 
     @classmethod
     def generate(cls) -> Self:

@@ -5,11 +5,17 @@ Parquet
     metadata hold its SHA-256.
 CSV
     In ``<output>.manifest.json``, which holds the SHA-256 of the table.
+
+A table and a manifest beside it are two files, but one release. While a release is put in place its manifest waits
+under a name of its own, ``.discreet-<output>.manifest``; the table getting its name is the moment that counts, and a
+reader who comes in between takes the manifest, here or there, that belongs to the table. What belongs together is
+decided by digests alone, so a process may be killed anywhere.
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 from collections.abc import Mapping
@@ -19,10 +25,10 @@ from typing import Any
 import pyarrow as pa
 
 from discreet import limits
-from discreet.errors import ManifestError, ReleaseError
+from discreet.errors import DiscreetError, ManifestError, ReleaseError
 from discreet.manifest.checks import mapping
 from discreet.manifest.document import FORMAT, Manifest, check_format, parsed
-from discreet.manifest.tables import ParquetTable, reading
+from discreet.manifest.tables import PARQUET, ParquetTable, reading
 
 #: The key in the metadata of a Parquet file. It never changes.
 KEY = b"discreet"
@@ -35,6 +41,11 @@ _IN_SCHEMA_BYTES = 1_000_000
 def sidecar_path(path: Path) -> Path:
     """Where the manifest lies when it is not inside the file."""
     return path.with_name(path.name + ".manifest.json")
+
+
+def staged_path(path: Path) -> Path:
+    """Where the manifest waits while its table is put in place."""
+    return path.with_name(f".discreet-{path.name}.manifest")
 
 
 def footer_entry(manifest: Manifest) -> tuple[bytes, bytes | None]:
@@ -70,13 +81,16 @@ def read_parquet_manifest(table: ParquetTable) -> tuple[Manifest, Mapping[str, A
     data = parsed(content)
     if "sidecar" in data:
         check_format(data)
-        content = _sidecar(table.path)
         expected = mapping(data["sidecar"], "the pointer to the sidecar").get("sha256")
-        if hashlib.sha256(content).hexdigest() != expected:
+        for beside in _manifests(table.path):
+            if hashlib.sha256(beside).hexdigest() == expected:
+                data = parsed(beside)
+                break
+        else:
             raise ManifestError(
-                f"{sidecar_path(table.path).name} is not the manifest of {table.path.name}: its SHA-256 differs"
+                f"{sidecar_path(table.path).name} is not the manifest of {table.path.name}: its SHA-256 differs, "
+                "so one of them was changed or is being replaced"
             )
-        data = parsed(content)
     manifest = Manifest.from_dict(data)
     if manifest.rows != table.rows:
         raise ManifestError(
@@ -90,22 +104,85 @@ def read_parquet_manifest(table: ParquetTable) -> tuple[Manifest, Mapping[str, A
 
 def read_csv_manifest(path: Path) -> tuple[Manifest, Mapping[str, Any]]:
     """The manifest beside a CSV file, checked against the digest of the file, and its plain data."""
-    data = parsed(_sidecar(path))
-    manifest = Manifest.from_dict(data)
-    if manifest.digest is None:
+    before = _manifests(path)
+    digest = _sha256(path)
+    for content in (*before, *_manifests(path)):  # again, since a replacement may have come in between
+        if _table_digest(content) == digest:
+            data = parsed(content)
+            return Manifest.from_dict(data), data
+    if Manifest.from_json(before[-1]).digest is None:
         raise ManifestError(f"{sidecar_path(path).name} is damaged: it holds no digest of the table")
+    raise ManifestError(
+        f"{path.name} does not match its manifest: its SHA-256 differs, so it was changed or is being replaced"
+    )
+
+
+def is_manifest(content: bytes) -> bool:
+    """Whether this was written as a manifest by some version of discreet."""
+    try:
+        data = json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(data, dict) and {"format", "software", "release", "blocks"} <= data.keys()
+
+
+def belongs(manifest: bytes, path: Path) -> bool:
+    """Whether a manifest beside a table is the one of this table, by its digest."""
+    if not path.is_file():
+        return False
+    if path.suffix.lower() in PARQUET:
+        return hashlib.sha256(manifest).hexdigest() == _pointer(path)
+    return _table_digest(manifest) == _sha256(path)
+
+
+def is_torn(path: Path) -> bool:
+    """Whether a table and the manifests beside it do not belong together, so that no release is there."""
+    if not path.is_file():
+        return False
+    beside = [content for content in _beside(path) if is_manifest(content)]
+    claimed = _pointer(path) is not None if path.suffix.lower() in PARQUET else bool(beside)
+    return claimed and not any(belongs(content, path) for content in beside)
+
+
+def _beside(path: Path) -> list[bytes]:
+    """The manifests beside a table; first the one that waits, since it may be put in place meanwhile."""
+    found = []
+    for beside in (staged_path(path), sidecar_path(path)):
+        with reading(beside, "manifest"), contextlib.suppress(FileNotFoundError, IsADirectoryError):
+            if beside.stat().st_size > limits.MANIFEST_BYTES:
+                raise ManifestError(
+                    f"{beside.name} is over the limit of {limits.MANIFEST_BYTES:,} bytes for a manifest"
+                )
+            found.append(beside.read_bytes())
+    return found
+
+
+def _manifests(path: Path) -> list[bytes]:
+    """The manifests beside a table, of which there must be one."""
+    found = _beside(path)
+    if not found:
+        raise ReleaseError(f"{path.name} is not a release: there is no {sidecar_path(path).name} beside it")
+    return found
+
+
+def _table_digest(manifest: bytes) -> str | None:
+    """The SHA-256 of a CSV table that a manifest names."""
+    try:
+        digest = json.loads(manifest)["digest"]["sha256"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return digest if isinstance(digest, str) else None
+
+
+def _pointer(path: Path) -> str | None:
+    """The SHA-256 of the manifest beside a Parquet file that its metadata name, if they do."""
+    try:
+        digest = json.loads(ParquetTable(path).metadata[KEY])["sidecar"]["sha256"]
+    except (DiscreetError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return digest if isinstance(digest, str) else None
+
+
+def _sha256(path: Path) -> str:
     with reading(path, "CSV"), path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if digest != manifest.digest:
-        raise ManifestError(f"{path.name} does not match its manifest: its SHA-256 differs, so it was changed")
-    return manifest, data
-
-
-def _sidecar(path: Path) -> bytes:
-    beside = sidecar_path(path)
-    if not beside.is_file():
-        raise ReleaseError(f"{path.name} is not a release: there is no {beside.name} beside it")
-    with reading(beside, "manifest"):
-        if beside.stat().st_size > limits.MANIFEST_BYTES:
-            raise ManifestError(f"{beside.name} is over the limit of {limits.MANIFEST_BYTES:,} bytes for a manifest")
-        return beside.read_bytes()
+        return hashlib.file_digest(file, "sha256").hexdigest()

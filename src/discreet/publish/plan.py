@@ -8,7 +8,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -103,6 +103,8 @@ class Plan:
     #: Blocks, by position, whose mechanism is designed for a regression once the public columns can be read. Until
     #: then the block holds a design of the same level that assumes nothing.
     labels: tuple[tuple[int, LabelSpec], ...] = field(default=(), repr=False)
+    #: The file that the plan was read from.
+    path: Path | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, outside_files: bool = False) -> Self:
@@ -128,7 +130,7 @@ class Plan:
             raise PlanError(f"{file.name} is not text in UTF-8") from None
         except OSError as error:
             raise PlanError(f"the plan {file} cannot be read: {error.strerror or type(error).__name__}") from None
-        return cls.parse(content, folder=file.parent, outside_files=outside_files)
+        return replace(cls.parse(content, folder=file.parent, outside_files=outside_files), path=file)
 
     @classmethod
     def parse(cls, text: str, folder: str | os.PathLike[str] = ".", *, outside_files: bool = False) -> Self:

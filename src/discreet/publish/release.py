@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import uuid
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +26,18 @@ from discreet.manifest.signature import SigningKey
 from discreet.manifest.tables import CSV, rows_per_batch
 from discreet.publish.batching import rebatched
 from discreet.publish.csv_text import spreadsheet_safe
+from discreet.publish.entry import Entry, Fingerprint
 from discreet.publish.labels import with_labels_designed
 from discreet.publish.layout import Layout
-from discreet.publish.ledger import Entry, Fingerprint, Ledger
+from discreet.publish.ledger import Ledger, Spending
 from discreet.publish.numeric import ClippedWarning
 from discreet.publish.persons import PersonCounter
 from discreet.publish.plain import PublicTypes
 from discreet.publish.plan import Plan, as_plan
 from discreet.publish.shuffle import Shuffler
 from discreet.publish.sources import Source, open_source
-from discreet.publish.writing import check_output, open_output
+from discreet.publish.targets import check_output
+from discreet.publish.writing import Output, open_output
 from discreet.randomness import Randomness, resolve
 
 Progress = Callable[[int], object]
@@ -68,7 +72,8 @@ def release(
     progress : callable, optional
         Called with the number of rows done so far.
     ledger : "default", path or None
-        Where releases of files are recorded, and earlier ones of the same truth are looked up.
+        Where releases of files are recorded before the first report exists, and earlier ones of the same truth
+        are looked up.
     safe_csv : bool
         For a CSV output: put an apostrophe before public text that a spreadsheet would run as a formula
         (``=cmd()``). By default public cells are written back unchanged. The manifest says which it was.
@@ -95,19 +100,26 @@ def release(
     """
     if progress is not None and not callable(progress):
         raise ReleaseError("progress must be a function of the number of rows done")
-    key = _signing_key(signing_key)
-    chance, work = resolve(randomness), Work.open(source, plan, output, overwrite=overwrite)
+    key, book = _signing_key(signing_key), Ledger.choose(ledger)
+    chance = resolve(randomness)
+    work = Work.open(source, plan, output, overwrite=overwrite, book=book, key=key)
     if safe_csv:
         work.make_spreadsheet_safe()
-    book = Ledger.choose(ledger) if work.source.path is not None else None
-    fingerprint = None
-    if book is not None and work.source.path is not None:
-        book.prepare()
-        fingerprint = Fingerprint.of(work.source.path)
-        book.warn(work.source.path, work.plan)
-    result = work.publish(chance, progress, overwrite=overwrite, key=key)
-    if book is not None and fingerprint is not None:
-        book.record(Entry.of(fingerprint, work.plan, result.manifest))
+    with open_output(work.output, work.layout.released, overwrite=overwrite) as target:
+        spending = work.spending(book)
+        try:
+            if spending is not None:
+                spending.begin()
+            result = work.publish(target, chance, progress, key)
+        except BaseException:
+            target.discard()
+            if spending is not None and target.committed:
+                spending.end("done")
+            elif spending is not None and target.removed:
+                spending.end("abandoned")
+            raise
+        if spending is not None:
+            spending.end("done")
     return result
 
 
@@ -150,6 +162,8 @@ class Work:
         self.output = output
         self.layout = Layout(plan, source.schema, source.text)
         self.rows = 0
+        self.id = str(uuid.uuid4())
+        self.created = datetime.now(UTC).isoformat(timespec="seconds")
         self.batch_rows = rows_per_batch(self.layout.coded)
         self._types = PublicTypes(self.layout.released, plan.public, source.text)
         self._spreadsheet_safe = False
@@ -158,7 +172,16 @@ class Work:
         self._persons = None if budget.person is None else PersonCounter(budget.person, limit)
 
     @classmethod
-    def open(cls, source: Any, plan: Any, output: str | os.PathLike[str] | None, *, overwrite: bool) -> Work:
+    def open(
+        cls,
+        source: Any,
+        plan: Any,
+        output: str | os.PathLike[str] | None,
+        *,
+        overwrite: bool,
+        book: Ledger | None = None,
+        key: SigningKey | None = None,
+    ) -> Work:
         """Everything that can be refused before a row is read."""
         chosen = as_plan(plan)
         if output is not None and not isinstance(output, (str, os.PathLike)):
@@ -167,7 +190,8 @@ class Work:
         chosen = with_labels_designed(chosen, source)
         chosen.check_budget()
         table = open_source(source)
-        target = None if output is None else check_output(output, table.path, overwrite=overwrite)
+        inputs = _inputs(table, chosen, book, key)
+        target = None if output is None else check_output(output, inputs, overwrite=overwrite)
         if table.path is not None:
             for file in chosen.files:
                 if file.samefile(table.path):
@@ -244,20 +268,25 @@ class Work:
         reports = {name: block.reports for name, block in self.layout.private.items()}
         return ContentDigest(column_forms(self.layout.released, reports, text=text))
 
+    def spending(self, book: Ledger | None) -> Spending | None:
+        """What is to be written down; a table in memory has no place to be known by."""
+        if book is None or self.source.path is None:
+            return None
+        return Spending(book, Entry.of(Fingerprint.of(self.source.path), self.plan, self.id, self.created))
+
     def publish(
-        self, chance: Randomness, progress: Progress | None, *, overwrite: bool, key: SigningKey | None = None
+        self, target: Output, chance: Randomness, progress: Progress | None, key: SigningKey | None = None
     ) -> Release:
         """Randomise, put in order, write, and sign when there is a key."""
         digest = self.content_digest()
-        with open_output(self.output, self.layout.released, overwrite=overwrite) as target:
-            with closing(self._reports(chance, progress)) as batches:
-                for batch in batches:
-                    going = self._marked(batch)
-                    digest.update(going)
-                    target.write(self.layout.decode(going))
-            manifest = self.manifest(chance, shuffled=self.plan.order == "shuffle")
-            manifest = replace(manifest, content=digest.content(), digest=target.digest)
-            done = target.commit(manifest if key is None else manifest.signed(key))
+        with closing(self._reports(chance, progress)) as batches:
+            for batch in batches:
+                going = self._marked(batch)
+                digest.update(going)
+                target.write(self.layout.decode(going))
+        manifest = self.manifest(chance, shuffled=self.plan.order == "shuffle")
+        manifest = replace(manifest, content=digest.content(), digest=target.digest)
+        done = target.commit(manifest if key is None else manifest.signed(key))
         self._tell_clipped()
         return done
 
@@ -315,6 +344,8 @@ class Work:
             person_checked=plan.budget.person is not None,
             title=plan.title,
             spreadsheet_safe=self._spreadsheet_safe,
+            id=self.id,
+            created=self.created,
         )
 
 
@@ -324,6 +355,17 @@ def _signing_key(given: Any) -> SigningKey | None:
     if not isinstance(given, (str, os.PathLike)):
         raise ReleaseError(f"signing_key must be a path or a SigningKey, not {type(given).__name__}")
     return SigningKey.read(given)
+
+
+def _inputs(source: Source, plan: Plan, book: Ledger | None, key: SigningKey | None) -> list[tuple[str, Path]]:
+    """What a run reads or keeps, and may therefore never write to."""
+    files = [] if source.path is None else [("the input", source.path)]
+    files += [] if plan.path is None else [("the plan", plan.path)]
+    files += [("a file that the plan reads", file) for file in plan.files]
+    files += [] if key is None or key.path is None else [("the signing key", key.path)]
+    if book is not None:
+        files += [("the ledger", file) for file in (book.path, book.text) if file is not None]
+    return files
 
 
 def _has_empty_label(domain: Domain) -> bool:

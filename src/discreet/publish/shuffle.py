@@ -5,8 +5,9 @@ uniformly; each bucket is then put into a uniformly random order, and the bucket
 order of all rows is equally likely (Rao 1961, Sandelius 1962): given the sizes of the buckets, which rows a
 bucket holds is a uniform choice, and so is their order inside. A bucket that is still too large is dealt again.
 
-Only rows that are already randomised come here. What does not fit into memory goes to a file without a name,
-which the operating system removes even when the process is killed.
+Only rows that are already randomised come here. What does not fit into memory goes to a file without a name that
+nobody else can read, which the operating system removes even when the process is killed. Where a file must have a name
+before it can lose it, that name is one of those that the next release into the folder sweeps.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.publish.writing import writing
+from discreet.publish.commit import writing
 from discreet.randomness import Randomness, permutation, uniform
 
 #: Bytes that a table may need while it is put in order in memory.
@@ -144,7 +145,7 @@ class Spill:
         self._schema = schema
         self._folder = folder
         with writing(folder):
-            self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  # closed by close()
+            self._file = _nameless_file(folder)
         self._pieces: list[list[tuple[int, int]]] = [[] for _ in range(buckets)]
         self._end = 0
 
@@ -177,3 +178,13 @@ class Spill:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _nameless_file(folder: Path) -> IO[bytes]:
+    """A file without a name that nobody else can read; it is gone once it is closed."""
+    while True:
+        try:
+            return tempfile.TemporaryFile(dir=folder, prefix=".discreet-", suffix=".tmp")
+        except FileNotFoundError:  # another process swept the name in the moment before it was taken away
+            if not folder.is_dir():
+                raise

@@ -9,9 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from discreet.domains.columns import is_text
+from discreet.errors import ReleaseError
 from discreet.manifest.tables import file_table
 from discreet.plain_text import printable
+from discreet.publish.commit import already_there, write_whole
 from discreet.publish.plain import plain_type
+from discreet.publish.targets import refuse_inputs
 
 _HEAD = """\
 # A plan for discreet. It was made from the names and types of the columns; no value was looked at.
@@ -83,6 +86,21 @@ def skeleton(path: str | os.PathLike[str]) -> str:
         described = printable(described).replace("\n", " ")  # names inside a struct may hold anything
         text += _BLOCK.format(type=f"{_toml(field.name)}: {described}", name=_toml(field.name), domain=_domain(kind))
     return text
+
+
+def write_plan(
+    text: str, output: str | os.PathLike[str], source: str | os.PathLike[str], overwrite: bool = False
+) -> None:
+    """Write the text of a plan, so that it is there complete or not at all, and never over the table it is for."""
+    path = Path(output)
+    if not path.parent.is_dir():
+        raise ReleaseError(f"there is no folder {path.parent}")
+    if path.is_dir():
+        raise ReleaseError(f"{path} is a folder, not a file")
+    refuse_inputs([path], [("the input", Path(source))])
+    if os.path.lexists(path) and not overwrite:
+        raise already_there(path)
+    write_whole(path, text.encode(), overwrite=overwrite)
 
 
 def _domain(kind: pa.DataType) -> str:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -16,30 +14,14 @@ from typing import IO, Any, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.errors import ReleaseError, SystemFailureError
+from discreet.errors import ReleaseError
 from discreet.manifest import Manifest, Release
-from discreet.manifest.storage import KEY, arrow_schema_entry, footer_entry, sidecar_of_csv, sidecar_path
-from discreet.manifest.tables import CSV, PARQUET, CsvTable, ParquetTable
+from discreet.manifest.storage import KEY, arrow_schema_entry, footer_entry, sidecar_of_csv
+from discreet.manifest.tables import PARQUET, CsvTable, ParquetTable
+from discreet.publish.commit import claim, create_private, finish, flush, put_in_place, recover, temporary_path, writing
 from discreet.publish.csv_text import csv_header, csv_rows
-
-
-def check_output(output: str | os.PathLike[str], source: Path | None, *, overwrite: bool) -> Path:
-    """A path that can be written to, refused before anything is read."""
-    path = Path(output)
-    suffix = path.suffix.lower()
-    if suffix not in PARQUET + CSV:
-        raise ReleaseError(f'{path.name}: "{suffix}" is not a kind of table that can be written; use .parquet or .csv')
-    if not path.parent.is_dir():
-        raise ReleaseError(f"there is no folder {path.parent}")
-    if path.is_dir():
-        raise ReleaseError(f"{path} is a folder, not a file")
-    if source is not None and path.exists() and path.samefile(source):
-        raise ReleaseError("the output is the input; choose another name, so that the truth is kept apart")
-    if not overwrite:
-        for file in (path, sidecar_path(path)) if suffix in CSV else (path,):
-            if file.exists():
-                raise ReleaseError(f"{file} exists already; overwrite=True (--overwrite) replaces it")
-    return path
+from discreet.publish.lock import Lock
+from discreet.publish.targets import refuse_existing
 
 
 def open_output(output: Path | None, schema: pa.Schema, *, overwrite: bool) -> Output:
@@ -51,7 +33,18 @@ def open_output(output: Path | None, schema: pa.Schema, *, overwrite: bool) -> O
 
 
 class Output(ABC):
-    """Takes released batches; ``commit`` makes them a release, leaving without it leaves nothing behind."""
+    """Takes released batches; ``commit`` makes them a release, leaving without it leaves nothing behind.
+
+    Attributes
+    ----------
+    committed : bool
+        After ``discard``: whether a file had got its name already, though what followed was interrupted.
+    removed : bool
+        After ``discard``: whether nothing is left of what was not committed.
+    """
+
+    committed = False
+    removed = True
 
     @abstractmethod
     def write(self, batch: pa.RecordBatch) -> None:
@@ -100,18 +93,21 @@ class MemoryOutput(Output):
 
 
 class FileOutput(Output):
-    """Writes under a temporary name in the folder of the output, and renames when everything is there."""
+    """Writes under a temporary name that nobody else can read, in the folder of the output, and renames at the end."""
 
     def __init__(self, path: Path, schema: pa.Schema, *, overwrite: bool) -> None:
         self._path = path
         self._schema = schema
         self._overwrite = overwrite
-        self._temporary: list[Path] = []
         self._sink: IO[bytes] | None = None
-        self._file = self._new_temporary()
+        self._identity: os.stat_result | None = None
+        with writing(path):
+            self._lock: Lock | None = claim(path)
         try:
+            refuse_existing(path, overwrite=overwrite)
             with writing(path):
-                self._sink = self._file.open("xb")
+                self._sink = create_private(temporary_path(path))
+                self._identity = os.fstat(self._sink.fileno())
                 self._start(self._sink)
         except BaseException:
             self.discard()
@@ -121,52 +117,29 @@ class FileOutput(Output):
     def _start(self, sink: IO[bytes]) -> None:
         """Write what comes before the first row."""
 
-    def _new_temporary(self) -> Path:
-        path = self._path.with_name(f".discreet-{secrets.token_hex(8)}.tmp")
-        self._temporary.append(path)
-        return path
-
     def discard(self) -> None:
-        """Close what is open and remove the temporary files."""
+        """Close what is open, finish what got its name, remove what did not, and let others write."""
         if self._sink is not None:
             with contextlib.suppress(OSError):  # what is still buffered may not fit on a full disk
                 self._sink.close()
-        for path in self._temporary:
+        if self._lock is None:
+            return
+        if self._identity is not None:  # else whatever lies there is not from here
             with contextlib.suppress(OSError):
-                path.unlink(missing_ok=True)
+                self.committed = os.path.samestat(self._identity, self._path.stat())
+            with contextlib.suppress(OSError):
+                if self.committed:
+                    finish(self._path)
+                recover(self._path)
+            self.removed = not self.committed and not os.path.lexists(temporary_path(self._path))
+        self._lock.release()
+        self._lock = None
 
-    def _publish(self, files: dict[Path, Path], stale: list[Path]) -> None:
-        """Rename complete files to their names; if one step fails, the earlier ones are undone."""
-        undo: list[Callable[[], object]] = []
-        try:
-            for final, temporary in files.items():
-                if self._overwrite and final.exists():
-                    self._put_aside(final, undo, keep=True)
-                    temporary.replace(final)
-                else:
-                    undo.append(partial(_retract, temporary, final))
-                    _appear(temporary, final)
-            for final in stale:
-                if self._overwrite and final.exists():
-                    self._put_aside(final, undo, keep=False)
-            _sync_folder(self._path.parent)
-        except BaseException:
-            for step in reversed(undo):
-                with contextlib.suppress(OSError):
-                    step()
-            raise
-
-    def _put_aside(self, final: Path, undo: list[Callable[[], object]], *, keep: bool) -> None:
-        """Hold on to a file that is about to be replaced, until everything is in place."""
-        backup = self._new_temporary()
-        undo.append(partial(_restore, backup, final))
-        try:
-            if keep:
-                os.link(final, backup)
-                return
-        except OSError:  # a file system without hard links: there is a moment without the old file
-            pass
-        final.replace(backup)
+    def _publish(self, manifest: bytes | None) -> None:
+        """Close the file and give it its name, with a manifest beside it or none."""
+        assert self._sink is not None
+        flush(self._sink)
+        put_in_place(self._path, manifest, overwrite=self._overwrite)
 
 
 class ParquetOutput(FileOutput):
@@ -187,17 +160,10 @@ class ParquetOutput(FileOutput):
     def commit(self, manifest: Manifest) -> Release:
         """Close the file with its manifest and rename it."""
         entry, beside = footer_entry(manifest)
-        sidecar = sidecar_path(self._path)
         with writing(self._path):
             self._writer.add_key_value_metadata({KEY: entry, **arrow_schema_entry(self._schema, entry)})
             self._writer.close()
-            assert self._sink is not None
-            _flush(self._sink)
-            files = {self._path: self._file}
-            if beside is not None:
-                files[sidecar] = self._new_temporary()
-                _write(files[sidecar], beside)
-            self._publish(files, [] if beside is not None else [sidecar])
+            self._publish(beside)
         return Release(manifest, ParquetTable(self._path))
 
     def discard(self) -> None:
@@ -235,24 +201,8 @@ class CsvOutput(FileOutput):
         """Write the manifest and rename both."""
         digest = self._digest.hexdigest()
         with writing(self._path):
-            assert self._sink is not None
-            _flush(self._sink)
-            files = {sidecar_path(self._path): self._new_temporary(), self._path: self._file}
-            _write(files[sidecar_path(self._path)], sidecar_of_csv(manifest, digest))
-            self._publish(files, [])
+            self._publish(sidecar_of_csv(manifest, digest))
         return Release(manifest.with_digest(digest), CsvTable(self._path))
-
-
-@contextlib.contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Say what the machine could not do, and where."""
-    try:
-        yield
-    except OSError as error:
-        if isinstance(error, SystemFailureError):
-            raise
-        reason = error.strerror or "the file system refused"
-        raise SystemFailureError(f"{path.resolve()} cannot be written: {reason}; nothing was left behind") from None
 
 
 @contextlib.contextmanager
@@ -262,50 +212,3 @@ def _holding() -> Iterator[None]:
         yield
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
         raise ReleaseError("a public column has a type that a Parquet file cannot hold") from None
-
-
-def _write(path: Path, content: bytes) -> None:
-    with path.open("xb") as sink:
-        sink.write(content)
-        _flush(sink)
-
-
-def _flush(sink: IO[bytes]) -> None:
-    """Have the bytes on the disk before the name points to them."""
-    sink.flush()
-    os.fsync(sink.fileno())
-    sink.close()
-
-
-def _appear(temporary: Path, final: Path) -> None:
-    """Give a complete file its name; a file of that name that turned up meanwhile is not replaced."""
-    try:
-        os.link(temporary, final)
-    except FileExistsError:
-        raise ReleaseError(f"{final} exists already; overwrite=True (--overwrite) replaces it") from None
-    except OSError:  # a file system without hard links
-        if final.exists():
-            raise ReleaseError(f"{final} exists already; overwrite=True (--overwrite) replaces it") from None
-        temporary.replace(final)
-    else:
-        temporary.unlink()
-
-
-def _retract(temporary: Path, final: Path) -> None:
-    """Take back a name, if it was given: the temporary file is then gone or the same file."""
-    if not temporary.exists() or (final.exists() and final.samefile(temporary)):
-        final.unlink(missing_ok=True)
-
-
-def _restore(backup: Path, final: Path) -> None:
-    if backup.exists():
-        backup.replace(final)
-
-
-def _sync_folder(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # not every system lets a folder be opened
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -1,0 +1,96 @@
+"""An entry of the ledger: which table was released, by which plan, and what that spends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, get_args
+
+from discreet.privacy import Guarantee
+from discreet.publish.plan import Plan
+
+#: ``started``: reports may exist and may have been seen. ``done``: they were released. ``abandoned``: all of them were
+#: removed by the process that made them, before anybody else could read them.
+State = Literal["started", "done", "abandoned"]
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What tells a file apart without looking inside: where it lies, its size and when it was changed."""
+
+    path: str
+    size: int
+    modified: int
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> Self:
+        """Of a file that is there."""
+        status = os.stat(path)
+        return cls(_writable(os.path.realpath(path)), status.st_size, status.st_mtime_ns)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One release in the ledger."""
+
+    source: Fingerprint
+    title: str | None
+    plan: str
+    columns: tuple[str, ...]
+    spent: Guarantee
+    release: str
+    time: str
+    state: State = "done"
+
+    @classmethod
+    def of(cls, source: Fingerprint, plan: Plan, release: str, time: str) -> Self:
+        """The entry of a release that is about to start."""
+        title = None if plan.title is None else _writable(plan.title)
+        return cls(source, title, plan.digest, plan.private, plan.guarantee, release, time, "started")
+
+    @property
+    def counts(self) -> bool:
+        """Whether its guarantee is spent: unless it was undone, somebody could have seen the reports."""
+        return self.state != "abandoned"
+
+    def in_state(self, state: State) -> Self:
+        """The same entry later."""
+        return replace(self, state=state)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "path": self.source.path,
+            "size": self.source.size,
+            "modified": self.source.modified,
+            "title": self.title,
+            "plan": self.plan,
+            "columns": list(self.columns),
+            "spent": self.spent.to_dict(),
+            "release": self.release,
+            "time": self.time,
+            "state": self.state,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Read back what ``to_dict`` wrote; earlier versions wrote down finished releases only, without a state."""
+        state = data.get("state", "done")
+        if state not in get_args(State):
+            raise ValueError("state")
+        return cls(
+            Fingerprint(str(data["path"]), int(data["size"]), int(data["modified"])),
+            None if data["title"] is None else str(data["title"]),
+            str(data["plan"]),
+            tuple(str(column) for column in data["columns"]),
+            Guarantee.from_dict(data["spent"]),
+            str(data["release"]),
+            str(data["time"]),
+            state,
+        )
+
+
+def _writable(text: str) -> str:
+    """Text that can be stored: bytes of a file name that are not UTF-8 are spelt out."""
+    return text.encode("utf-8", "backslashreplace").decode()
