@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.estimate.regression.binary import BinaryRegression
+from discreet.estimate.regression.checks import checked_names
 from discreet.estimate.regression.likelihood import BinaryModel
 from discreet.estimate.regression.links import Link, link_named
 from discreet.estimate.regression.objective import Anchored, Chunks, Model, Moments, Objective
 from discreet.estimate.regression.optimizer import maximise
-from discreet.estimate.regression.rows import ArrayRows, Source, checked_names, checked_rows
+from discreet.estimate.regression.rows import ArrayRows, Source, checked_rows
 from discreet.estimate.regression.scan import Scan, scan
 from discreet.estimate.regression.search import Found, random_starts, search, search_with_sample
 
@@ -24,9 +25,11 @@ Floats = NDArray[np.float64]
 def binary_regression(
     X: Any,
     y: Any,
-    p00: Any,
-    p11: Any,
+    p00: Any = None,
+    p11: Any = None,
     *,
+    mechanism: Any = None,
+    designs: Any = None,
     link: str = "logit",
     weights: Any = None,
     offset: Any = None,
@@ -36,17 +39,22 @@ def binary_regression(
     """Regression of a randomised yes/no answer: coefficients about the truth, from the reports.
 
     ``P(report 1 | x) = 1 − p00 + (p00 + p11 − 1) G(x'β + offset)``, fitted by maximum likelihood (Zhang et al. 2025,
-    equation (4), for logit, probit and cauchit). The log-likelihood is not concave: several starts are tried.
+    equation (4), for logit, probit and cauchit); with any channel Q of more reports,
+    ``P(report r | x) = Q[0, r] (1 − G) + Q[1, r] G``. The log-likelihood is not concave: several starts are tried.
 
     Parameters
     ----------
     X : array or table (rows, columns)
         Covariates, as they are: add a column of ones for an intercept.
     y : array
-        Reports, 0 or 1.
+        Reports, 0 or 1; with a mechanism, report codes from 0.
     p00, p11 : float or array
         The design: probability of report 0 under a true "no" and of report 1 under a true "yes". One number, or
         one per row for mixed survey modes. p00 + p11 < 1 (crosswise) is fine; direct questions have p00 = p11 = 1.
+    mechanism : FiniteMechanism, matrix, or mapping from name to either; optional
+        Instead of p00 and p11: a channel with two truths and any number of reports, as from
+        ``design.binary(..., reports=4)``. With a mapping, ``designs`` names the one of every row.
+    designs : array, optional
     link : {"logit", "probit", "cauchit", "cloglog"}
     weights : array, optional
         Survey weights. Standard errors are then robust (sandwich).
@@ -76,7 +84,7 @@ def binary_regression(
     (True, True)
     """
     chosen = link_named(link)
-    rows = checked_rows(X, y, p00, p11, weights, offset, clusters)
+    rows = checked_rows(X, y, p00, p11, weights, offset, clusters, mechanism=mechanism, designs=designs)
     return fit_binary(ArrayRows(rows), chosen, checked_names(names, X, rows.X.shape[1]))
 
 
@@ -96,7 +104,7 @@ def fit_binary(source: Source, link: Link, names: tuple[str, ...]) -> BinaryRegr
     notes = list(done.notes)
     silent = facts.n - facts.informative
     if silent:
-        notes.append(f"{silent:,} rows have p00 + p11 = 1: their reports carry no information")
+        notes.append(f"{silent:,} rows have reports that do not depend on the truth (p00 + p11 = 1)")
     if facts.weighted:
         notes.append("survey weights: the log-likelihood is a weighted sum, and information criteria do not exist")
     if facts.clustered:
@@ -165,7 +173,7 @@ def _starts(facts: Scan, model: BinaryModel) -> list[Floats]:
     literal = Objective(model, sample, facts.metric, facts.sample.size, unit=facts.total / facts.n)
     naive = maximise(Anchored(literal, 0.1), zero, scale=facts.scale, iterations=8).theta
     rows = facts.sample
-    lift = float(np.mean(np.asarray(rows.p00) + np.asarray(rows.p11) - 1.0))
+    lift = float(np.mean(np.sum(rows.difference * rows.reads_yes, axis=0)))  # p00 + p11 − 1 for two reports
     starts = [zero]
     if abs(lift) < 1:  # reports are truths otherwise, and the naive fit is the fit
         # Near one half G is a line, so that the randomisation shrinks the naive coefficients by the factor lift.
