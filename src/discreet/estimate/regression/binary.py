@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -16,8 +16,10 @@ from discreet.estimate import display
 from discreet.estimate.regression import effects, goodness
 from discreet.estimate.regression.checks import checked_matrix, checked_numbers
 from discreet.estimate.regression.effects import MarginalEffects, Predictions
+from discreet.estimate.regression.firth import Firth
 from discreet.estimate.regression.goodness import FittedReports, GoodnessOfFit
 from discreet.estimate.regression.links import Link
+from discreet.estimate.regression.objective import Surface
 from discreet.estimate.regression.result import LikelihoodFit
 from discreet.estimate.regression.rows import LiteralRows, Source, joined
 from discreet.estimate.regression.scan import Scan
@@ -36,6 +38,32 @@ class BinaryRegression(LikelihoodFit):
     link_function: Link
     facts: Scan
     source: Source
+    penalty: str | None = field(default=None, kw_only=True)
+
+    @cached_property
+    def surface(self) -> Surface:
+        """What was maximised: the log-likelihood, or with Firth's penalty."""
+        return self.objective if self.penalty is None else Firth(self.objective)
+
+    @cached_property
+    def height(self) -> float:
+        """Its value at the estimate."""
+        return self.log_likelihood if self.penalty is None else self.surface.value(self.coefficients)
+
+    @property
+    def default_interval(self) -> str:
+        """Wald; for a penalised fit the profile of the penalised likelihood."""
+        return "wald" if self.penalty is None else "profile"
+
+    @property
+    def aic(self) -> float:
+        """Akaike's information criterion; nan with a penalty or survey weights."""
+        return super().aic if self.penalty is None else math.nan
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's criterion; nan with a penalty or survey weights."""
+        return super().bic if self.penalty is None else math.nan
 
     @property
     def link(self) -> str:
@@ -45,7 +73,8 @@ class BinaryRegression(LikelihoodFit):
     @property
     def title(self) -> str:
         """How a summary calls the model."""
-        return f"{self.link.capitalize()} regression on randomised yes/no reports"
+        kind = "" if self.penalty is None else f", {self.penalty.capitalize()}'s penalty"
+        return f"{self.link.capitalize()} regression on randomised yes/no reports{kind}"
 
     @property
     def epsilon(self) -> float:
@@ -100,7 +129,8 @@ class BinaryRegression(LikelihoodFit):
         ----------
         level : float
         method : {"wald", "profile", "score"}, optional
-            "wald" (default) and "profile" as for every fit. "score": from the lowest to the highest value that a score
+            "wald" (default) and "profile" (default for a penalised fit: the values that the penalised likelihood ratio
+            does not reject) as for every fit. "score": from the lowest to the highest value that a score
             test does not reject. It does not use the maximum of the likelihood, and keeps its level under strong
             randomisation, where that maximum is often infinite and profile intervals are too short. An end is
             infinite where the reports do not bound it. (nan, nan): every value is rejected, the reports contradict
@@ -174,13 +204,14 @@ class BinaryRegression(LikelihoodFit):
         """
         from discreet.estimate.regression.fit import fit_binary
 
-        return fit_binary(LiteralRows(self.source), self.link_function, self.names)
+        return fit_binary(LiteralRows(self.source), self.link_function, self.names, self.penalty)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         designs = self.facts.designs
         return super().to_dict() | {
             "link": self.link,
+            "penalty": self.penalty,
             "designs": None if designs is None else [_written(no, yes) for no, yes in designs],
             "epsilon": display.plain(list(self.facts.epsilon)),
         }

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import DomainError, EstimationError
 from discreet.estimate.regression.comparison import compare as side_by_side
+from discreet.estimate.regression.firth import checked_penalty
 from discreet.estimate.regression.fit import fit_binary
 from discreet.estimate.regression.formula import Matrices, Sides, read_formula
 from discreet.estimate.regression.links import link_named
@@ -39,6 +40,7 @@ def glm(
     *,
     link: str = "logit",
     compare: bool = False,
+    penalty: str | None = None,
 ) -> Any:
     """Fit a regression on a release, correcting for the randomisation of the column that was randomised.
 
@@ -55,6 +57,8 @@ def glm(
         For a yes/no outcome. A public outcome that is not yes/no is fitted by a linear model.
     compare : bool
         Return a `Comparison` of the corrected and the naive fit instead.
+    penalty : {None, "firth"}
+        For a yes/no outcome: Firth's penalised likelihood, see `binary_regression`.
 
     Returns
     -------
@@ -74,7 +78,7 @@ def glm(
             "the formula names more than one randomised column "
             f"({', '.join(sorted(set(randomised)))}); one can be corrected for at a time"
         )
-    work = _Work(release, sides, randomised[0], missing, link)
+    work = _Work(release, sides, randomised[0], missing, link, checked_penalty(penalty))
     if sides.outcome in sides.variables:
         raise EstimationError(f'"{sides.outcome}" stands on both sides of the formula')
     fit = work.label() if randomised[0] == sides.outcome else work.predictor()
@@ -101,6 +105,7 @@ class _Work:
     column: str
     missing: str
     link: str
+    penalty: str | None = None
 
     def __post_init__(self) -> None:
         self.block: Block = self.release.block(self.column)
@@ -198,11 +203,13 @@ class _Work:
                     lambda: (self._batch(table, matrices) for table in self.rows()),
                     link=self.link,
                     names=matrices.names,
+                    penalty=self.penalty,
                 )
             else:
                 rows = ArrayRows(self._batch(self._all(), matrices).checked())
-                fit = fit_binary(rows, link_named(self.link), matrices.names)
+                fit = fit_binary(rows, link_named(self.link), matrices.names, self.penalty)
             return self._noted(fit)
+        self._refuse_penalty()
         if self.link != "logit":
             raise EstimationError(f"an outcome with {self.block.domain.size} values is fitted with link logit only")
         table = self._all()
@@ -210,6 +217,10 @@ class _Work:
             matrices.matrix(table), self._codes(table), self._designs(), **self._about_rows(table, matrices)
         )
         return self._noted(fit)
+
+    def _refuse_penalty(self) -> None:
+        if self.penalty is not None:
+            raise EstimationError("a penalty is there for a randomised yes/no outcome only; leave it out")
 
     def _all(self) -> pa.Table:
         tables = list(self.rows())
@@ -229,6 +240,7 @@ class _Work:
 
     def predictor(self) -> Any:
         """The randomised column is a predictor of a public outcome."""
+        self._refuse_penalty()
         matrices, table = self.matrices(), self._all()
         outcome, family = self._outcome(table)
         fit = predictor_regression(

@@ -134,7 +134,7 @@ class ScoreTest:
         step = min(quantile * error / 2, _FAR / 8)
         points = {centre: abs(root) - quantile}
         for side in (-1.0, 1.0):
-            self._latest.pop(column)  # every solution starts from the one before, the first from the estimate
+            self._latest.pop(column, None)  # every solution starts from the one before, the first from the estimate
             for value in _further(centre, side * step):
                 points[value] = self._excess(column, value, quantile)
                 if points[value] > _HOPELESS:

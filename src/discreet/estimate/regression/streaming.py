@@ -80,6 +80,7 @@ def binary_regression_batches(
     *,
     link: str = "logit",
     names: Sequence[str] | None = None,
+    penalty: str | None = None,
 ) -> BinaryRegression:
     """:func:`binary_regression` on batches, in bounded memory.
 
@@ -88,7 +89,7 @@ def binary_regression_batches(
     batches : function or sequence
         A function that returns the batches afresh each time it is called, because every pass reads them all; or a
         sequence. One :class:`Batch` holds some rows, in any number.
-    link, names
+    link, names, penalty
         As for :func:`binary_regression`.
 
     Notes
@@ -102,4 +103,4 @@ def binary_regression_batches(
     if first is None:
         raise EstimationError("there are no batches, and nothing to fit")
     columns = first.checked().X.shape[1]
-    return fit_binary(StreamRows(make), chosen, checked_names(names, first.X, columns))
+    return fit_binary(StreamRows(make), chosen, checked_names(names, first.X, columns), penalty)
