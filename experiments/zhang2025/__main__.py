@@ -14,12 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from experiments.reporting import ROOT, Check, Report
-from experiments.zhang2025 import coverage, designs, figures, prediction, simulation, survey
+from experiments.zhang2025 import coverage, designs, figures, intervals, prediction, simulation, survey
 from experiments.zhang2025.coverage import CELLS
 from experiments.zhang2025.problem import LINKS, SCENARIOS, SIZE
 from experiments.zhang2025.simulation import Plan
 
-PARTS = ("design", "simulation", "survey", "coverage")
+PARTS = ("design", "simulation", "survey", "intervals", "coverage")
 QUICK = Plan(n=10_000, runs=8, epsilons=(0.7, 1.0))
 
 
@@ -67,6 +67,15 @@ def run_survey(report: Report, splits: int) -> list[Check]:
     return [*survey.checks(data), *prediction.checks(found)]
 
 
+def run_intervals(report: Report, runs: int, *, fresh: bool) -> list[Check]:
+    """Intervals where theory does not hold, and the penalised fit."""
+    intervals.simulate(report.folder, runs, fresh=fresh)
+    found, fits = list(intervals.figures(report.folder, runs)), list(intervals.estimates(report.folder, runs))
+    report.table("intervals", intervals.interval_table(found))
+    report.table("intervals_estimates", intervals.estimate_table(fits))
+    return intervals.checks(found, fits)
+
+
 def run_coverage(report: Report, minutes: float | None, *, quick: bool, fresh: bool) -> list[Check]:
     """The long runs; what is there is reported, whether complete or not."""
     cells = [replace(cell, runs=20) for cell in CELLS[:2]] if quick else list(CELLS)
@@ -100,6 +109,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         plan = QUICK if chosen.quick else Plan()
         plan = plan if chosen.runs is None else replace(plan, runs=chosen.runs)
         claims += run_simulation(report, plan, fresh=chosen.fresh)
+    if "intervals" in parts:
+        claims += run_intervals(report, intervals.QUICK if chosen.quick else intervals.RUNS, fresh=chosen.fresh)
     if "coverage" in parts:
         claims += run_coverage(report, chosen.minutes, quick=chosen.quick, fresh=chosen.fresh)
     else:

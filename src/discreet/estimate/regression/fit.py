@@ -114,8 +114,8 @@ def fit_binary(source: Source, link: Link, names: tuple[str, ...], penalty: str 
     else:
         found = search_with_sample(surface, sample_surface, starts, facts.scale)
     if penalty is None and in_sample and found.converged and loose(found.optimum, facts.metric):
-        step = best_step(facts.sample, found.optimum.theta) / unit
-        found = replace(found, higher=step - found.optimum.value)
+        step, _ = best_step(facts.sample, found.optimum.theta)
+        found = replace(found, higher=step / unit - found.optimum.value)
     done = finish(objective, found, names, facts.scale, surface)
     notes = list(done.notes)
     silent = facts.n - facts.informative

@@ -25,20 +25,22 @@ _STARTS, _PATIENCE = 8, 6
 _IMPOSSIBLE = -700.0
 
 
-def best_step(rows: Rows, estimate: Floats) -> float:
-    """The highest log-likelihood of a step function that was found, from the plane of an estimate and from others."""
+def best_step(rows: Rows, estimate: Floats) -> tuple[float, Floats]:
+    """The best step function found from the plane of an estimate and from others: log-likelihood, and its plane θ."""
     with np.errstate(divide="ignore"):
         no, yes = (np.maximum(np.log(given), _IMPOSSIBLE) for given in (rows.given_no, rows.given_yes))
     if rows.weights is not None:
         no, yes = rows.weights * no, rows.weights * yes
-    X = rows.X / np.sqrt((rows.X**2).mean(axis=0))
+    scale = np.sqrt((rows.X**2).mean(axis=0))
     generator = np.random.default_rng(20251)
-    starts = [estimate * np.sqrt((rows.X**2).mean(axis=0)), *generator.standard_normal((_STARTS - 1, X.shape[1]))]
-    return float(no.sum()) + max(_turned(X, yes - no, start, generator) for start in starts)
+    starts = [estimate * scale, *generator.standard_normal((_STARTS - 1, scale.size))]
+    found = [_turned(rows.X / scale, yes - no, start, generator) for start in starts]
+    gain, plane = max(found, key=lambda one: one[0])
+    return float(no.sum()) + gain, plane / scale
 
 
-def _turned(X: Floats, gain: Floats, plane: Floats, generator: np.random.Generator) -> float:
-    """The gain of the best half-space met by turning one plane, first along each coefficient, then at random."""
+def _turned(X: Floats, gain: Floats, plane: Floats, generator: np.random.Generator) -> tuple[float, Floats]:
+    """The best half-space met by turning one plane, first along each coefficient, then at random."""
     best, turns, idle = -math.inf, 0, 0
     axes = np.eye(X.shape[1])
     while idle < _PATIENCE + X.shape[1]:
@@ -52,7 +54,7 @@ def _turned(X: Floats, gain: Floats, plane: Floats, generator: np.random.Generat
             plane = math.cos(angle) * plane + math.sin(angle) * ratio * direction
         else:
             idle += 1
-    return best
+    return best, plane
 
 
 def best_angle(here: Floats, there: Floats, gain: Floats) -> tuple[float, float]:

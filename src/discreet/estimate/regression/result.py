@@ -17,6 +17,7 @@ from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
 from discreet.estimate.regression import inference, table
 from discreet.estimate.regression.inference import Test
 from discreet.estimate.regression.objective import Moments, Objective, Surface
+from discreet.estimate.regression.search import listed
 
 Floats = NDArray[np.float64]
 
@@ -235,6 +236,9 @@ class LikelihoodFit:
         bounds = self.interval(level, method)
         rows = zip(self.names, self.coefficients, self.std_error, self.z, self.p_values, bounds, strict=True)
         notes = ((self.status,) if self.status != "converged" else ()) + self.notes
+        if method == "score" and np.isnan(bounds).any():
+            names = listed([name for name, (low, _) in zip(self.names, bounds, strict=True) if math.isnan(low)])
+            notes += (f"the score test rejects every value of {names}: the reports contradict the model",)
         return table.summary(self.title, self.header(), rows, level, notes)
 
     def __repr__(self) -> str:

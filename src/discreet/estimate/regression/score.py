@@ -12,9 +12,9 @@ with one degree of freedom when b_j is true (Boos 1992). By concavity what is le
 test, whose weights g/V are taken at the value under test, has no such order: far away it uses a few rows only, and
 accepts values that nearer ones were rejected for.
 
-The weights are g/V, V the variance of ỹ, at a fit with equal weights that is pulled to zero by one row's worth of
-information. That fit is consistent, so that in large samples the test is as powerful as the likelihood's own score
-test; for direct answers and the logit link the weights are 1 and the test is Rao's.
+The weights are g/V, V the variance of ỹ, at a fit with the weights of G = ½ that is pulled to zero by one row's worth
+of information. That fit is consistent, so that in large samples the test is as powerful as the likelihood's own score
+test; for direct answers and the logit link the weights are equal and the test is Rao's.
 
 D. D. Boos (1992), On generalized score tests, *The American Statistician* 46, 327–333. J. Neyman (1959), Optimal
 asymptotic tests of composite statistical hypotheses, in *Probability and Statistics: The Harald Cramér Volume*.
@@ -36,14 +36,19 @@ Floats = NDArray[np.float64]
 _PILOT_PULL = 1.0
 #: A weak one, so that the equations always have a solution.
 _PULL = 1e-3
-#: A coefficient that moves the linear predictor by this much, at the typical size of its column, is called infinite.
+#: The estimate is drawn back to linear predictors of this root mean square, and values are tried up to twice as far
+#: from it, on the scale of what the other columns leave of a column: what is accepted there is called infinite.
 _FAR = 50.0
+#: Labels vary least at a G that is not nearer to 0 or 1 than this.
+_EDGE = 1e-6
 #: Each value that is tried lies so much further out than the one before.
 _GROWTH = 1.5
 #: A root that exceeds its quantile by this much ends the search on its side. Beyond, what is left in the equation can
 #: only grow; the variance would have to grow more than tenfold for another value to be accepted.
 _HOPELESS = 5.0
-#: Size of the last Newton step, in units of linear predictors.
+#: Longest Newton step at first, in units of linear predictors.
+_LONGEST = 4.0
+#: Size of the last one.
 _SMALL = 1e-8
 
 
@@ -58,22 +63,31 @@ class ScoreTest:
         self._rows, self._link = rows, link
         self._scale = np.sqrt((rows.X**2).mean(axis=0))
         self._X = rows.X / self._scale
+        self._metric = self._X.T @ self._X / rows.size  # c'Mc is the mean square of the linear predictors X c
         self._offset = np.zeros(rows.size) if rows.offset is None else rows.offset
-        # Unbiased labels of least variance at G = ½, and the inverse of that variance.
-        middle = (rows.channel[0] + rows.channel[1]) / 2
-        part = np.divide(rows.difference, middle, out=np.zeros_like(middle), where=middle > 0)
-        information = (rows.difference * part).sum(axis=0)
-        self._label_of_report = 0.5 + part / information
-        self._labels = made_by(self._label_of_report[None], rows.report)[0]
         everything = np.arange(self._X.shape[1])
-        self._weights = np.broadcast_to(information, rows.size).astype(float)
+        self._label_everyone(np.full(rows.size, 0.5), np.ones(rows.size))
         pilot = self._solve(everything, self._offset, np.zeros(everything.size), _PILOT_PULL)
-        _, slope, variance = self._moments(self._X @ pilot + self._offset)
-        # A direct answer that is certain in floats has no slope either, and says nothing.
-        weights = np.divide(slope, variance, out=np.zeros_like(slope), where=variance > 0)
-        self._weights = weights * (float(self._weights.mean()) / float(weights.mean()))
-        self._centre = self._solve(everything, self._offset, pilot, _PULL)
+        _, yes, slope = link.parts(self._X @ pilot + self._offset)
+        if slope.max() > 0:  # otherwise every answer is certain in floats, and equal weights stay
+            self._label_everyone(yes, slope / slope.max())
+        centre = self._solve(everything, self._offset, pilot, _PULL)
+        self._centre = centre * min(_FAR / max(math.sqrt(centre @ self._metric @ centre), 1e-300), 1.0)
         self._latest: dict[int, Floats] = {}
+
+    def _label_everyone(self, yes: Floats, slope: Floats) -> None:
+        """Labels that are unbiased for every G and vary least at this one, and weights g over their variance.
+
+        ``φ_r = G + d_r/(m_r A)``, A = Σ d_r²/m_r the inverse of the variance; d_r and m_r as for the likelihood. For
+        two reports φ is ``(y − 1 + p00)/(p00 + p11 − 1)`` whatever G is.
+        """
+        yes = np.clip(yes, _EDGE, 1 - _EDGE)
+        d, chances = self._rows.difference, self._rows.channel[0] * (1 - yes) + self._rows.channel[1] * yes
+        part = np.divide(d, chances, out=np.zeros_like(chances), where=chances > 0)
+        information = (d * part).sum(axis=0)
+        self._label_of_report = yes + part / information
+        self._labels = made_by(self._label_of_report[None], self._rows.report)[0]
+        self._weights = slope * information
 
     def _moments(self, eta: Floats) -> tuple[Floats, Floats, Floats]:
         """G, its slope, and the variance of the unbiased label."""
@@ -82,21 +96,22 @@ class ScoreTest:
         return yes, slope, np.asarray((chances * (self._label_of_report - yes) ** 2).sum(axis=0))
 
     def _solve(self, columns: NDArray[np.int64], fixed: Floats, start: Floats, pull: float) -> Floats:
-        """Newton's method on the concave function, with steps of at most one unit, shorter after every turn."""
+        """Newton's method on the concave function, whose longest step is halved at every turn."""
         X, rest, weights = self._X[:, columns], start, self._weights
-        force = pull * float(weights.mean())
-        limit, last = 1.0, np.zeros(columns.size)
+        metric = self._metric[np.ix_(columns, columns)]
+        force = pull * float(weights.mean()) * metric
+        limit, last = _LONGEST, np.zeros(columns.size)
         for _ in range(200 if columns.size else 0):
             _, yes, slope = self._link.parts(X @ rest + fixed)
-            gradient = X.T @ (weights * (self._labels - yes)) - force * rest
-            curvature = (X * (weights * slope)[:, None]).T @ X + force * np.eye(columns.size)
+            gradient = X.T @ (weights * (self._labels - yes)) - force @ rest
+            curvature = (X * (weights * slope)[:, None]).T @ X + force
             step = np.linalg.solve(curvature, gradient)
-            longest = float(np.abs(step).max())
-            if longest > limit and step @ last < 0:
+            length = math.sqrt(max(float(step @ metric @ step), 0.0))
+            if length > limit and step @ metric @ last < 0:
                 limit /= 2
-            last = step / max(longest / limit, 1.0)
+            last = step / max(length / limit, 1.0)
             rest = rest + last
-            if longest < _SMALL:
+            if length < _SMALL:
                 break
         return np.asarray(rest)
 
@@ -110,7 +125,7 @@ class ScoreTest:
         own, X = self._X[:, column], self._X[:, others]
         pressed = (self._weights * slope)[:, None] * X
         # What the other coefficients take up of this one's equation is taken out of it.
-        inner = pressed.T @ X + _PULL * float(self._weights.mean()) * np.eye(others.size)
+        inner = pressed.T @ X + _PULL * float(self._weights.mean()) * self._metric[np.ix_(others, others)]
         free = own - X @ np.linalg.solve(inner, pressed.T @ own)
         instrument = self._weights * free
         spread = math.sqrt(float(instrument**2 @ variance))
@@ -129,13 +144,15 @@ class ScoreTest:
         Values further and further out are tried on both sides of the estimate, and rejected ones are passed over. An
         end is infinite when the furthest value is accepted. (nan, nan): every value that was tried is rejected.
         """
-        centre = float(np.clip(self._centre[column], -_FAR, _FAR))
+        centre = float(self._centre[column])
+        # One over the root mean square of what the other columns leave of this one.
+        unit = math.sqrt(float(np.linalg.inv(self._metric)[column, column]))
         root, error = self._root(column, centre)
-        step = min(quantile * error / 2, _FAR / 8)
+        step = min(quantile * error / 2, _FAR * unit / 8)
         points = {centre: abs(root) - quantile}
         for side in (-1.0, 1.0):
             self._latest.pop(column, None)  # every solution starts from the one before, the first from the estimate
-            for value in _further(centre, side * step):
+            for value in _further(centre, side * step, 2 * _FAR * unit):
                 points[value] = self._excess(column, value, quantile)
                 if points[value] > _HOPELESS:
                     break
@@ -163,10 +180,10 @@ class ScoreTest:
         return float(found)
 
 
-def _further(centre: float, step: float) -> list[float]:
-    """Values beyond the centre, each step longer than the one before, the last at the end of the range."""
-    values, end = [], math.copysign(_FAR, step)
-    while abs(centre + step) < _FAR:
-        values.append(centre + step)
+def _further(centre: float, step: float, reach: float) -> list[float]:
+    """Values beyond the centre, each step longer than the one before, the last at the end of the reach."""
+    steps = []
+    while abs(step) < reach:
+        steps.append(step)
         step *= _GROWTH
-    return values if centre == end else [*values, end]
+    return [centre + move for move in (*steps, math.copysign(reach, step))]
