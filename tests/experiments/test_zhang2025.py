@@ -171,8 +171,8 @@ def test_score_statistic_without_randomisation_is_raos():
     y = truths(X, "logit", generator)
     rest = binary_regression(X[:, :3], y, 1.0, 1.0, offset=0.4 * X[:, 3]).coefficients
     beta = np.array([*rest, 0.4])
-    score = X.T @ (y - 1 / (1 + np.exp(-X @ beta)))
-    rao = score @ np.linalg.inv(800 * information(X, beta, "logit", 1.0, 1.0)) @ score
+    slope = X.T @ (y - 1 / (1 + np.exp(-X @ beta)))
+    rao = slope @ np.linalg.inv(800 * information(X, beta, "logit", 1.0, 1.0)) @ slope
     assert score(X, y, 1.0, "logit", 3, 0.4) == pytest.approx(rao, rel=1e-4)
 
 

@@ -42,7 +42,7 @@ _FAR = 50.0
 #: Labels vary least at a G that is not nearer to 0 or 1 than this.
 _EDGE = 1e-6
 #: Each value that is tried lies so much further out than the one before.
-_GROWTH = 1.5
+_GROWTH = 2.0
 #: A root that exceeds its quantile by this much ends the search on its side. Beyond, what is left in the equation can
 #: only grow; the variance would have to grow more than tenfold for another value to be accepted.
 _HOPELESS = 5.0
