@@ -14,12 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from experiments.reporting import ROOT, Check, Report
-from experiments.zhang2025 import coverage, designs, figures, pilots, prediction, simulation, survey
+from experiments.zhang2025 import coverage, designs, figures, intervals, pilots, prediction, simulation, survey
 from experiments.zhang2025.coverage import CELLS
 from experiments.zhang2025.problem import LINKS, SCENARIOS, SIZE
 from experiments.zhang2025.simulation import Plan
 
-PARTS = ("design", "simulation", "survey", "coverage")
+PARTS = ("design", "simulation", "survey", "intervals", "coverage")
 QUICK = Plan(n=10_000, runs=8, epsilons=(0.7, 1.0))
 
 
@@ -69,6 +69,15 @@ def run_survey(report: Report, splits: int) -> list[Check]:
     return [*survey.checks(data), *prediction.checks(found)]
 
 
+def run_intervals(report: Report, runs: int, *, fresh: bool) -> list[Check]:
+    """Intervals where theory does not hold, and the penalised fit."""
+    intervals.simulate(report.folder, runs, fresh=fresh)
+    found, fits = list(intervals.figures(report.folder, runs)), list(intervals.estimates(report.folder, runs))
+    report.table("intervals", intervals.interval_table(found))
+    report.table("intervals_estimates", intervals.estimate_table(fits))
+    return intervals.checks(found, fits)
+
+
 def run_coverage(report: Report, minutes: float | None, *, quick: bool, fresh: bool) -> list[Check]:
     """The long runs; what is there is reported, whether complete or not."""
     cells = [replace(cell, runs=20) for cell in CELLS[:2]] if quick else list(CELLS)
@@ -85,7 +94,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m experiments.zhang2025", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small samples, few runs: under a minute")
     parser.add_argument("--only", action="append", choices=PARTS, help="one part (may be repeated)")
-    parser.add_argument("--runs", type=int, help="runs of the simulation of section 5 (default 100, quick 8)")
+    parser.add_argument(
+        "--runs", type=int, help="runs of the simulation of section 5 and of the intervals (default 100, quick 8 and 4)"
+    )
     parser.add_argument("--minutes", type=float, help="stop the coverage runs after so many minutes")
     parser.add_argument("--fresh", action="store_true", help="discard runs that were saved before")
     parser.add_argument("--output", type=Path, default=ROOT / "results", help="folder for results (default: results/)")
@@ -102,6 +113,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         plan = QUICK if chosen.quick else Plan()
         plan = plan if chosen.runs is None else replace(plan, runs=chosen.runs)
         claims += run_simulation(report, plan, fresh=chosen.fresh)
+    if "intervals" in parts:
+        claims += run_intervals(
+            report, chosen.runs or (intervals.QUICK if chosen.quick else intervals.RUNS), fresh=chosen.fresh
+        )
     if "coverage" in parts:
         claims += run_coverage(report, chosen.minutes, quick=chosen.quick, fresh=chosen.fresh)
     else:

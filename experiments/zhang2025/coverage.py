@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from discreet import Randomness, design
 from discreet.estimate.regression import binary_regression
-from discreet.estimate.regression.score import score_statistic
+from discreet.estimate.regression.links import link_named
+from discreet.estimate.regression.rows import checked_rows
+from discreet.estimate.regression.score import ScoreTest
 from experiments.reporting import Check, Table, share_error
 from experiments.store import RunFile
 from experiments.zhang2025.problem import (
@@ -45,10 +47,11 @@ MSE_LIMIT = 0.1
 LOW, HIGH, EXCESS = 0.93, 0.97, 0.10
 #: z² of a 95 % interval.
 CHI_SQUARE = 3.841458820694124
-FINITE, INFINITE, UNFINISHED = range(3)
+FINITE, INFINITE, UNFINISHED, LOCAL = range(4)
 INTERVALS = ("wald", "profile", "score")
 #: From this many runs on a figure is judged as it is; with fewer, five Monte Carlo errors are allowed.
 FULL = 1_000
+SCORE_COLUMNS = tuple(f"{end}_{name}" for name in NAMES for end in ("low", "high"))
 COLUMNS = (
     "status",
     *(f"estimate_{name}" for name in NAMES),
@@ -64,6 +67,11 @@ class Cell:
     setting: Setting
     runs: int
     ratios: bool = True
+
+    @property
+    def score_runs(self) -> int:
+        """Score intervals take longer, and enough of them are judged as they are."""
+        return min(self.runs, FULL)
 
     @property
     def theory_applies(self) -> bool:
@@ -113,6 +121,8 @@ def record(cell: Cell, run: int) -> list[float]:
     """
     fit = binary_regression(*sample(cell.setting, run), link=cell.setting.link, names=NAMES)
     status = FINITE if fit.converged else INFINITE if fit.direction is not None else UNFINISHED
+    if fit.status.startswith("a local maximum"):
+        status = LOCAL
     ratios = [float("nan")] * len(NAMES)
     if cell.ratios:
         pairs = zip(NAMES, COEFFICIENTS, strict=True)
@@ -121,9 +131,10 @@ def record(cell: Cell, run: int) -> list[float]:
 
 
 def score_record(cell: Cell, run: int) -> list[float]:
-    """Score statistics of the true values, from the same sample as :func:`record`."""
-    data = sample(cell.setting, run)
-    return [score_statistic(*data, cell.setting.link, j, value) for j, value in enumerate(COEFFICIENTS)]
+    """The score intervals themselves, from the same sample as :func:`record`."""
+    X, reports, p00, p11 = sample(cell.setting, run)
+    test = ScoreTest(checked_rows(X, reports, p00, p11), link_named(cell.setting.link))
+    return [end for j in range(len(NAMES)) for end in test.interval(j, math.sqrt(CHI_SQUARE))]
 
 
 def run_file(folder: Path, cell: Cell) -> RunFile:
@@ -132,32 +143,32 @@ def run_file(folder: Path, cell: Cell) -> RunFile:
 
 
 def score_file(folder: Path, cell: Cell) -> RunFile:
-    """Where the score statistics of a cell are kept."""
-    return RunFile(folder / "runs" / f"score_{cell.setting.name}.csv", NAMES)
+    """Where the score intervals of a cell are kept."""
+    return RunFile(folder / "runs" / f"score_interval_{cell.setting.name}.csv", SCORE_COLUMNS)
 
 
 def simulate(folder: Path, cells: Sequence[Cell], minutes: float | None = None, *, fresh: bool = False) -> bool:
     """Complete every cell, saving as it goes; False when the time was up before that."""
     start = time.perf_counter()
     for cell in cells:
-        work = [(run_file(folder, cell), record)]
+        work = [(run_file(folder, cell), record, cell.runs)]
         if not cell.theory_applies:
-            work.insert(0, (score_file(folder, cell), score_record))  # quick, so it comes first
-        for file, compute in work:
+            work.insert(0, (score_file(folder, cell), score_record, cell.score_runs))
+        for file, compute, runs in work:
             if fresh:
                 file.path.unlink(missing_ok=True)
             first = done = file.take_up()
             began, block = time.perf_counter(), 50 if cell.setting.n <= 10_000 else 10
-            while done < cell.runs:
+            while done < runs:
                 if minutes is not None and time.perf_counter() - start > 60 * minutes:
                     print(f"stopped after {minutes:g} minutes; the same command goes on from here", flush=True)
                     return False
-                more = range(done, min(done + block, cell.runs))
+                more = range(done, min(done + block, runs))
                 file.append([compute(cell, run) for run in more])
                 done = more.stop
-                if done == cell.runs or (done - first) % (10 * block) == 0:
+                if done == runs or (done - first) % (10 * block) == 0:
                     pace = (time.perf_counter() - began) / (done - first)
-                    print(f"{file.path.stem}: {done:,} of {cell.runs:,} runs, {pace:.3f} s each", flush=True)
+                    print(f"{file.path.stem}: {done:,} of {runs:,} runs, {pace:.3f} s each", flush=True)
     return True
 
 
@@ -189,8 +200,11 @@ def summarise(cell: Cell, data: dict[str, Floats], scores: dict[str, Floats] | N
     if cell.ratios:
         coverage["profile"] = (ratio <= CHI_SQUARE).mean(axis=0)
     if scores is not None:
-        coverage["score"] = np.array([(scores[name] <= CHI_SQUARE).mean() for name in NAMES])
-    finite = data["status"] == FINITE
+        ends = zip(NAMES, COEFFICIENTS, strict=True)
+        coverage["score"] = np.array(
+            [np.mean((scores[f"low_{name}"] <= value) & (value <= scores[f"high_{name}"])) for name, value in ends]
+        )
+    finite = np.isin(data["status"], (FINITE, LOCAL))
     keep = warner(cell.setting.epsilon, cell.setting.delta)
     bound = variance_bound(cell.setting.scenario, cell.setting.link, keep, keep, cell.setting.n)
     squares = (estimate[finite] - np.array(COEFFICIENTS)) ** 2
@@ -223,7 +237,7 @@ def summaries(folder: Path, cells: Sequence[Cell]) -> Iterator[Summary]:
         data = run_file(folder, cell).read(cell.runs)
         scores = score_file(folder, cell)
         if len(data["status"]) >= 2:
-            yield summarise(cell, data, scores.read(cell.runs) if scores.done else None)
+            yield summarise(cell, data, scores.read(cell.score_runs) if scores.done else None)
 
 
 def cell_table(found: Sequence[Summary]) -> Table:

@@ -115,6 +115,19 @@ def test_json_everywhere(survey):
     assert audited["passed"] is True
 
 
+def test_a_penalised_fit_by_name(survey):
+    """--penalty firth is said in the table and in JSON; another name is refused with exit code 2."""
+    discreet("release", "data.csv", "plan.toml", "-o", "o.csv", "--no-ledger", folder=survey)
+    fitted = discreet("estimate", "glm", "o.csv", "cheated ~ sex", "--penalty", "firth", folder=survey)
+    assert fitted.returncode == 0, fitted.stderr
+    assert "Firth's penalty" in fitted.stdout
+    told = discreet("estimate", "glm", "o.csv", "cheated ~ sex", "--penalty", "firth", "--json", folder=survey)
+    assert json.loads(told.stdout)["penalty"] == "firth"
+    refused = discreet("estimate", "glm", "o.csv", "cheated ~ sex", "--penalty", "ridge", folder=survey)
+    assert refused.returncode == 2
+    assert 'penalty must be "firth"' in refused.stderr
+
+
 def test_pictures_are_drawn_on_request(survey):
     """Frequencies and compared coefficients can be drawn; an unknown kind of picture is refused."""
     discreet("release", "data.csv", "plan.toml", "-o", "o.csv", "--no-ledger", folder=survey)

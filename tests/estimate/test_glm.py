@@ -176,6 +176,11 @@ def test_bad_choices_are_refused(released):
         estimate.glm("cheated ~ age", released, link="log")
     with pytest.raises(EstimationError, match="logit only"):
         estimate.glm("region ~ age", released, link="probit")
+    with pytest.raises(EstimationError, match="penalty must be"):
+        estimate.glm("cheated ~ age", released, penalty="ridge")
+    for formula in ("region ~ age", "grade ~ cheated"):
+        with pytest.raises(EstimationError, match="yes/no outcome only"):
+            estimate.glm(formula, released, penalty="firth")
 
 
 def test_a_jointly_randomised_column_is_corrected_by_its_own_channel():

@@ -28,7 +28,9 @@ from experiments.zhang2025.problem import (
 )
 
 from discreet.estimate import binary_regression
-from discreet.estimate.regression.score import score_statistic
+from discreet.estimate.regression.links import LINKS
+from discreet.estimate.regression.rows import checked_rows
+from discreet.estimate.regression.score import ScoreTest
 
 CELL = coverage.Cell(Setting("I", "logit", 2.0, n=500), runs=6)
 #: 5 regular standard deviations of a share of 200 at 95 %.
@@ -121,7 +123,9 @@ def runs(estimate, error, ratio, status):
 def test_summaries_count_what_intervals_cover():
     """Infinite intervals cover, missing ones do not; infinite fits are left out of the mean squared error only."""
     data = runs([1.0, 3.0, 50.0, 0.0], [1.0, 1.0, math.inf, math.nan], [1.0, 9.0, 9.0, 0.0], [0, 0, 1, 2])
-    found = coverage.summarise(CELL, data, {name: np.array([1.0, 1.0, 1.0, 5.0]) for name in NAMES})
+    ends = {f"{end}_{name}": np.array([-9.0, -9.0, -math.inf, math.nan]) for name in NAMES for end in ("low", "high")}
+    ends |= {f"high_{name}": np.array([9.0, 9.0, math.inf, math.nan]) for name in NAMES}
+    found = coverage.summarise(CELL, data, ends)
     assert found.infinite == found.unfinished == 0.25
     np.testing.assert_array_equal(found.coverage["wald"], 0.5)
     np.testing.assert_array_equal(found.coverage["profile"], 0.5)
@@ -144,7 +148,10 @@ def test_a_missed_figure_is_noticed():
     assert coverage.checks([coverage.summarise(sharp, good)])[0].holds
     assert not coverage.checks([coverage.summarise(sharp, bad)])[0].holds
     assert not coverage.checks([coverage.summarise(vague, bad)])[0].holds
-    repaired = coverage.checks([coverage.summarise(vague, bad, dict.fromkeys(NAMES, (off / bound) ** 2))])[0]
+    ends = {}
+    for name, value in zip(NAMES, COEFFICIENTS, strict=True):
+        ends |= {f"low_{name}": value + off - 1.96 * bound, f"high_{name}": value + off + 1.96 * bound}
+    repaired = coverage.checks([coverage.summarise(vague, bad, ends)])[0]
     assert repaired.holds
     assert repaired.claim.endswith("repaired by: score")
 
@@ -164,18 +171,22 @@ def test_score_statistic_without_randomisation_is_raos():
     y = truths(X, "logit", generator)
     rest = binary_regression(X[:, :3], y, 1.0, 1.0, offset=0.4 * X[:, 3]).coefficients
     beta = np.array([*rest, 0.4])
-    score = X.T @ (y - 1 / (1 + np.exp(-X @ beta)))
-    rao = score @ np.linalg.inv(800 * information(X, beta, "logit", 1.0, 1.0)) @ score
-    assert score_statistic(X, y, 1.0, 1.0, "logit", 3, 0.4) == pytest.approx(rao, rel=1e-4)
+    slope = X.T @ (y - 1 / (1 + np.exp(-X @ beta)))
+    rao = slope @ np.linalg.inv(800 * information(X, beta, "logit", 1.0, 1.0)) @ slope
+    assert score(X, y, 1.0, "logit", 3, 0.4) == pytest.approx(rao, rel=1e-4)
 
 
 def test_score_test_keeps_its_level_where_the_maximum_is_infinite():
     """At ε = .15 and n = 1,000 nearly all fits are infinite; the score test still keeps 95 %, and has power."""
-    cell = coverage.Cell(Setting("I", "logit", 0.15, n=1_000), runs=200)
-    found = np.array([coverage.score_record(cell, run) for run in range(200)])
-    assert np.all(np.abs((found <= coverage.CHI_SQUARE).mean(axis=0) - 0.95) < WIDE)
-    X, reports, p00, p11 = coverage.sample(Setting("I", "logit", 2.0, n=2_000), 0)
-    assert score_statistic(X, reports, p00, p11, "logit", 0, -1.0) > 100
+    setting = Setting("I", "logit", 0.15, n=1_000)
+    accepted = np.zeros(4)
+    for run in range(200):
+        X, reports, p, _ = coverage.sample(setting, run)
+        test = ScoreTest(checked_rows(X, reports, p, p), LINKS["logit"])
+        accepted += [test.statistic(j, value) <= coverage.CHI_SQUARE for j, value in enumerate(COEFFICIENTS)]
+    assert np.all(np.abs(accepted / 200 - 0.95) < WIDE)
+    X, reports, p, _ = coverage.sample(Setting("I", "logit", 2.0, n=2_000), 0)
+    assert score(X, reports, p, "logit", 0, -1.0) > 100
 
 
 def test_score_test_takes_designs_that_differ_from_row_to_row():
@@ -185,8 +196,13 @@ def test_score_test_takes_designs_that_differ_from_row_to_row():
     truth = truths(X, "probit", generator)
     keep = np.where(np.arange(4_000) % 2 == 0, 0.9, 0.2)
     reports = np.where(generator.random(4_000) < keep, truth, 1 - truth)
-    assert score_statistic(X, reports, keep, keep, "probit", 1, 0.25) < 20
-    assert score_statistic(X, reports, keep, keep, "probit", 1, -0.75) > 100
+    assert score(X, reports, keep, "probit", 1, 0.25) < 20
+    assert score(X, reports, keep, "probit", 1, -0.75) > 100
+
+
+def score(X, reports, keep, link, column, value):
+    """The score statistic of one value."""
+    return ScoreTest(checked_rows(X, reports, keep, keep), LINKS[link]).statistic(column, value)
 
 
 def test_designs_are_chosen_twice_and_t_is_not_a():

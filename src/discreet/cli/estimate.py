@@ -89,6 +89,9 @@ def glm_command(
     formula: Annotated[str, typer.Argument(help='For example "cheated ~ age + C(sex)".')],
     link: Annotated[str, typer.Option(help="logit, probit, cauchit or cloglog.")] = "logit",
     missing: Annotated[str, typer.Option(help="error, or drop: leave out incomplete rows and count them.")] = "error",
+    penalty: Annotated[
+        str | None, typer.Option(help="firth: finite, less biased estimates for rare outcomes or strong randomisation.")
+    ] = None,
     level: Level = 0.95,
     compare: Annotated[bool, typer.Option("--compare", help="Show the naive fit beside the corrected one.")] = False,
     plot: Annotated[Path | None, typer.Option(help="With --compare: draw a forest plot into this file.")] = None,
@@ -104,7 +107,7 @@ def glm_command(
 
     if plot is not None and not compare:
         raise EstimationError("--plot draws a comparison: add --compare")
-    result = glm(formula, Release.open(path), missing, link=link, compare=compare)
+    result = glm(formula, Release.open(path), missing, link=link, compare=compare, penalty=penalty)
     if plot is not None:
         from discreet.plots import plot_coefficients
 

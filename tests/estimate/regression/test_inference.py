@@ -61,7 +61,7 @@ def test_sandwiches_agree_with_statsmodels_without_randomisation():
 
 def test_profile_interval_inverts_the_likelihood_ratio_test(fit):
     """Its ends are where a directly maximised likelihood has fallen by χ²/2."""
-    X, y = np.concatenate([c.X for c in fit.source.chunks()]), fit._fitted[0]
+    X, y = np.concatenate([c.X for c in fit.source.chunks()]), fit._fitted.answer
 
     def restricted(b, j):
         free = [k for k in range(4) if k != j]
@@ -105,7 +105,7 @@ def test_several_coefficients_are_tested_at_once(fit):
     np.testing.assert_allclose(single.p_value, fit.p_values[3], rtol=1e-9)
     wald, ratio = fit.test(["x2", "x4"]), fit.test(["x2", "x4"], method="likelihood-ratio")
     assert wald.degrees_of_freedom == ratio.degrees_of_freedom == 2
-    X, y = np.concatenate([c.X for c in fit.source.chunks()]), fit._fitted[0]
+    X, y = np.concatenate([c.X for c in fit.source.chunks()]), fit._fitted.answer
     small = binary_regression(X[:, [0, 2]], y, 0.85, 0.75)
     np.testing.assert_allclose(ratio.statistic, 2 * (fit.log_likelihood - small.log_likelihood), rtol=1e-7)
     np.testing.assert_allclose(ratio.p_value, stats.chi2.sf(ratio.statistic, 2), rtol=1e-10)
@@ -232,6 +232,6 @@ def test_residuals_add_up(fit):
     np.testing.assert_allclose(np.sum(fit.residuals("deviance") ** 2), fit.deviance, rtol=1e-12)
     np.testing.assert_allclose(fit.deviance, -2 * fit.log_likelihood)
     assert abs(np.mean(fit.residuals("pearson") ** 2) - 1) < 0.1
-    np.testing.assert_allclose(fit.residuals("response"), fit._fitted[0] - fit.fitted_reports)
+    np.testing.assert_allclose(fit.residuals("response"), fit._fitted.answer - fit.fitted_reports)
     with pytest.raises(EstimationError, match="pearson, deviance or response"):
         fit.residuals("working")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.estimate.regression.likelihood import BinaryModel, report_probability
+from discreet.estimate.regression.likelihood import BinaryModel, report_probabilities
 from discreet.estimate.regression.links import LINKS
 from discreet.estimate.regression.rows import checked_rows
 
@@ -46,10 +46,12 @@ def test_expected_information_is_the_mean_of_the_observed_one(link):
     rows, theta = random_rows(3)
     model = BinaryModel(LINKS[link])
     eta = rows.X @ theta + rows.offset
-    q = report_probability(eta, LINKS[link], rows)
+    q = report_probabilities(eta, LINKS[link], rows)[1]
     mean, square = np.zeros(rows.size), np.zeros(rows.size)
     for report, share in ((0, 1 - q), (1, q)):
-        made = checked_rows(rows.X, np.full(rows.size, report), rows.p00, rows.p11, None, rows.offset)
+        made = checked_rows(
+            rows.X, np.full(rows.size, report), rows.channel[0, 0], rows.channel[1, 1], None, rows.offset
+        )
         _, first, second = model.rowwise(theta, made, "observed")
         mean += share * second
         square += share * first**2

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from discreet import EstimationError, Randomness, design, estimate
-from discreet.estimate.regression.score import score_statistic
+from discreet.estimate.regression.links import LINKS
+from discreet.estimate.regression.rows import checked_rows
+from discreet.estimate.regression.score import ScoreTest
 
 
 def survey(n, epsilon, seed, beta=(-0.5, 0.8)):
@@ -19,9 +21,14 @@ def survey(n, epsilon, seed, beta=(-0.5, 0.8)):
     return X, mechanism.privatize(truth, Randomness.seeded(seed)), p
 
 
+def score_test(X, y, p, link="logit"):
+    """The score test of these rows."""
+    return ScoreTest(checked_rows(X, y, p, p), LINKS[link])
+
+
 def test_score_and_wald_agree_in_large_samples():
     """Where the normal approximation is good, the two intervals are nearly the same."""
-    X, y, p = survey(60_000, 2.0, 1)
+    X, y, p = survey(20_000, 2.0, 1)
     fit = estimate.binary_regression(X, y, p, p)
     assert np.allclose(fit.interval(method="score"), fit.interval(), atol=0.08 * fit.std_error.max())
 
@@ -32,7 +39,7 @@ def test_the_ends_are_where_the_test_just_rejects():
     fit = estimate.binary_regression(X, y, p, p)
     for j, ends in enumerate(fit.interval(0.9, method="score")):
         for end in ends:
-            assert score_statistic(X, y, p, p, "logit", j, end) == pytest.approx(2.7055, abs=1e-3)
+            assert score_test(X, y, p).statistic(j, end) == pytest.approx(2.7055, abs=1e-3)
 
 
 def test_the_test_keeps_its_level_under_strong_randomisation():
@@ -41,7 +48,8 @@ def test_the_test_keeps_its_level_under_strong_randomisation():
     runs = 600
     for run in range(runs):
         X, y, p = survey(1_000, 0.25, 100 + run)
-        rejected += [score_statistic(X, y, p, p, "logit", j, b) > 3.8415 for j, b in enumerate((-0.5, 0.8))]
+        test = score_test(X, y, p)
+        rejected += [test.statistic(j, b) > 3.8415 for j, b in enumerate((-0.5, 0.8))]
     assert np.all(rejected / runs < 0.05 + 6.5 * np.sqrt(0.05 * 0.95 / runs))
     assert np.all(rejected / runs > 0.005)
 
@@ -51,6 +59,63 @@ def test_an_end_may_be_infinite():
     X, y, p = survey(30, 0.1, 5)
     fit = estimate.binary_regression(X[:, :1], y, p, p)
     assert np.isinf(fit.interval(method="score")).any()
+
+
+def rare(seed, n=600):
+    """A rare outcome at ε = 1, where a test that stops at the first rejected value misses much."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([np.ones(n), rng.normal(size=(n, 2))])
+    truth = rng.random(n) < 1 / (1 + np.exp(-(X @ [-3.0, 0.8, 0.8])))
+    p = float(np.exp(1) / (1 + np.exp(1)))
+    return X, np.where(rng.random(n) < p, truth, ~truth), p
+
+
+def test_intervals_hold_every_value_that_the_test_accepts():
+    """Against a grid: nothing accepted lies outside, and no interval is missing."""
+    for seed in range(12):
+        X, y, p = rare(seed)
+        test = score_test(X, y, p)
+        for j in range(3):
+            low, high = test.interval(j, 1.959964)
+            assert low < high
+            accepted = [b for b in np.linspace(-12, 12, 25) if test.statistic(j, b) < 3.8414]
+            assert all(low <= b <= high for b in accepted)
+
+
+def test_intervals_cover_rare_outcomes():
+    """The interval itself, 60 times: as often as the test accepts the truth, and never (nan, nan)."""
+    covered, runs = np.zeros(3), 60
+    for seed in range(runs):
+        X, y, p = rare(1_000 + seed)
+        test = score_test(X, y, p)
+        ends = np.array([test.interval(j, 1.959964) for j in range(3)])
+        assert not np.isnan(ends).any()
+        covered += (ends[:, 0] <= [-3.0, 0.8, 0.8]) & (ends[:, 1] >= [-3.0, 0.8, 0.8])
+    assert np.all(covered / runs > 0.95 - 6.5 * np.sqrt(0.05 * 0.95 / runs))
+
+
+def test_reports_that_contradict_the_model_have_no_interval():
+    """Everybody reports 1 though at most 60 % should: every value is rejected, and the summary says so."""
+    fit = estimate.binary_regression(np.ones((500, 1)), np.ones(500), 0.6, 0.6, names=["const"])
+    assert np.isnan(fit.interval(method="score")).all()
+    assert 'rejects every value of "const"' in fit.summary(method="score")
+
+
+def test_the_unused_half_of_a_turned_design_changes_nothing():
+    """Reports coded the other way round, p00 + p11 < 1: the same intervals."""
+    X, y, p = survey(2_000, 1.0, 6)
+    straight = score_test(X, y, p).interval(1, 1.96)
+    turned = ScoreTest(checked_rows(X, 1 - y, 1 - p, 1 - p), LINKS["logit"]).interval(1, 1.96)
+    assert straight == pytest.approx(turned, abs=1e-6)
+
+
+def test_columns_far_from_zero_move_only_the_intercept():
+    """A year beside a centred year: the same interval of the slope, and a finite one for the distant intercept."""
+    X, y, p = survey(4_000, 2.0, 7)
+    moved = X + np.array([0.0, 2_000.0])
+    slope, shifted = (score_test(one, y, p).interval(1, 1.96) for one in (X, moved))
+    assert slope == pytest.approx(shifted, abs=1e-4)
+    assert np.isfinite(score_test(moved, y, p).interval(0, 1.96)).all()
 
 
 def test_mixed_designs_and_offsets():

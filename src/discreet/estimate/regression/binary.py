@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -14,11 +14,14 @@ from numpy.typing import NDArray
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.regression import effects, goodness
+from discreet.estimate.regression.checks import checked_matrix, checked_numbers
 from discreet.estimate.regression.effects import MarginalEffects, Predictions
-from discreet.estimate.regression.goodness import GoodnessOfFit
+from discreet.estimate.regression.firth import Firth
+from discreet.estimate.regression.goodness import FittedReports, GoodnessOfFit
 from discreet.estimate.regression.links import Link
+from discreet.estimate.regression.objective import Surface
 from discreet.estimate.regression.result import LikelihoodFit
-from discreet.estimate.regression.rows import Rows, Source, checked_matrix, checked_numbers
+from discreet.estimate.regression.rows import LiteralRows, Source, joined
 from discreet.estimate.regression.scan import Scan
 
 Floats = NDArray[np.float64]
@@ -35,6 +38,32 @@ class BinaryRegression(LikelihoodFit):
     link_function: Link
     facts: Scan
     source: Source
+    penalty: str | None = field(default=None, kw_only=True)
+
+    @cached_property
+    def surface(self) -> Surface:
+        """What was maximised: the log-likelihood, or with Firth's penalty."""
+        return self.objective if self.penalty is None else Firth(self.objective)
+
+    @cached_property
+    def height(self) -> float:
+        """Its value at the estimate."""
+        return self.log_likelihood if self.penalty is None else self.surface.value(self.coefficients)
+
+    @property
+    def default_interval(self) -> str:
+        """Wald; for a penalised fit the profile of the penalised likelihood."""
+        return "wald" if self.penalty is None else "profile"
+
+    @property
+    def aic(self) -> float:
+        """Akaike's information criterion; nan with a penalty or survey weights."""
+        return super().aic if self.penalty is None else math.nan
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's criterion; nan with a penalty or survey weights."""
+        return super().bic if self.penalty is None else math.nan
 
     @property
     def link(self) -> str:
@@ -44,7 +73,8 @@ class BinaryRegression(LikelihoodFit):
     @property
     def title(self) -> str:
         """How a summary calls the model."""
-        return f"{self.link.capitalize()} regression on randomised yes/no reports"
+        kind = "" if self.penalty is None else f", {self.penalty.capitalize()}'s penalty"
+        return f"{self.link.capitalize()} regression on randomised yes/no reports{kind}"
 
     @property
     def epsilon(self) -> float:
@@ -58,13 +88,17 @@ class BinaryRegression(LikelihoodFit):
         designs = self.facts.designs
         if designs is None:
             return f"differs from row to row, ε from {low} to {high}"
-        listed = ", ".join(f"({no:.4g}, {yes:.4g})" for no, yes in designs)
-        if len(designs) == 1:
-            if designs[0] == (1.0, 1.0):
-                return "reports taken as truths (p00 = p11 = 1, ε = ∞)"
-            no, yes = designs[0]
-            return f"p00 = {no:.6g}, p11 = {yes:.6g} (ε = {high})"
-        return f"(p00, p11) = {listed}; ε from {low} to {high}"
+        if len(designs[0][0]) > 2:
+            reveals = ", some of which reveal the truth" if math.isinf(self.epsilon) else ""
+            several = f"{len(designs)} designs with up to " if len(designs) > 1 else ""
+            return f"{several}{len(designs[0][0])} reports{reveals} (ε = {high})"
+        listed = [(no[0], yes[1]) for no, yes in designs]
+        if listed == [(1.0, 1.0)]:
+            return "reports taken as truths (p00 = p11 = 1, ε = ∞)"
+        if len(listed) == 1:
+            return f"p00 = {listed[0][0]:.6g}, p11 = {listed[0][1]:.6g} (ε = {high})"
+        pairs = ", ".join(f"({no:.4g}, {yes:.4g})" for no, yes in listed)
+        return f"(p00, p11) = {pairs}; ε from {low} to {high}"
 
     def header(self) -> list[tuple[str, str]]:
         """What a summary says about the model."""
@@ -95,30 +129,22 @@ class BinaryRegression(LikelihoodFit):
         ----------
         level : float
         method : {"wald", "profile", "score"}, optional
-            "wald" (default) and "profile" as for every fit. "score": the values that Neyman's C(α) test does not
-            reject. It does not use the maximum of the likelihood, and keeps its level under strong randomisation,
-            where that maximum is often infinite and profile intervals are too short. Not with weights or clusters.
+            "wald" (default) and "profile" (default for a penalised fit: the values that the penalised likelihood ratio
+            does not reject) as for every fit. "score": from the lowest to the highest value that a score
+            test does not reject. It does not use the maximum of the likelihood, and keeps its level under strong
+            randomisation, where that maximum is often infinite and profile intervals are too short. An end is
+            infinite where the reports do not bound it. (nan, nan): every value is rejected, the reports contradict
+            the model. Not with weights or clusters.
         """
         if method != "score":
             return super().interval(level, method)
         from discreet.estimate.intervals import checked_level, two_sided_quantile
-        from discreet.estimate.regression.score import score_interval
+        from discreet.estimate.regression.score import ScoreTest
 
         self._refuse_survey("score intervals")
-        critical = two_sided_quantile(checked_level(level)) ** 2
-        chunks = [rows for rows in self.source.chunks() if rows.size]
-        X = np.concatenate([rows.X for rows in chunks])
-        y, p00, p11, offset = (_column(chunks, name) for name in ("report", "p00", "p11", "offset"))
-        telling = p00 + p11 != 1  # the others carry no information
-        guesses = np.where(np.isfinite(self.std_error) & (self.std_error > 0), self.std_error, 1.0)
-        return np.array(
-            [
-                score_interval(
-                    X[telling], y[telling], p00[telling], p11[telling], self.link, j, critical, guess, offset[telling]
-                )
-                for j, guess in enumerate(guesses)
-            ]
-        )
+        quantile = two_sided_quantile(checked_level(level))
+        test = ScoreTest(joined([rows for rows in self.source.chunks() if rows.size]), self.link_function)
+        return np.array([test.interval(j, quantile) for j in range(self.coefficients.size)])
 
     def marginal_effects(self, discrete: Sequence[str] = ()) -> MarginalEffects:
         """Average marginal effects on the probability of a true "yes".
@@ -148,17 +174,17 @@ class BinaryRegression(LikelihoodFit):
         )
 
     @cached_property
-    def _fitted(self) -> tuple[NDArray[np.bool_], Floats]:
+    def _fitted(self) -> FittedReports:
         return goodness.fitted_reports(self.source, self.coefficients, self.link_function)
 
     @property
     def fitted_reports(self) -> Floats:
-        """Fitted probability q of a report 1, for every row."""
-        return self._fitted[1]
+        """Fitted probability of a report 1, for every row; with more than two reports, one column for each."""
+        return self._fitted.probability
 
     def residuals(self, kind: str = "pearson") -> Floats:
         """Residuals of the reports: "pearson", "deviance" or "response"."""
-        return goodness.residuals(*self._fitted, kind)
+        return goodness.residuals(self._fitted, kind)
 
     @property
     def deviance(self) -> float:
@@ -169,27 +195,28 @@ class BinaryRegression(LikelihoodFit):
         """Hosmer–Lemeshow test on the reports; see :class:`GoodnessOfFit`."""
         if self.weighted or self.clustered:
             raise EstimationError("the Hosmer–Lemeshow test needs independent, equally weighted rows")
-        return goodness.hosmer_lemeshow(*self._fitted, groups)
+        return goodness.hosmer_lemeshow(self._fitted, groups)
 
     def naive(self) -> BinaryRegression:
-        """The same rows with the reports read as truths: what an analyst who ignores the randomisation gets."""
-        from discreet.estimate.regression.fit import fit_binary
-        from discreet.estimate.regression.rows import LiteralRows
+        """The same rows with the reports read as truths: what an analyst who ignores the randomisation gets.
 
-        return fit_binary(LiteralRows(self.source), self.link_function, self.names)
+        With more than two reports, each is read as the truth under which it is likelier.
+        """
+        from discreet.estimate.regression.fit import fit_binary
+
+        return fit_binary(LiteralRows(self.source), self.link_function, self.names, self.penalty)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        low, high = self.facts.epsilon
         designs = self.facts.designs
         return super().to_dict() | {
             "link": self.link,
-            "designs": None if designs is None else [{"p00": no, "p11": yes} for no, yes in designs],
-            "epsilon": display.plain([low, high]),
+            "penalty": self.penalty,
+            "designs": None if designs is None else [_written(no, yes) for no, yes in designs],
+            "epsilon": display.plain(list(self.facts.epsilon)),
         }
 
 
-def _column(chunks: Sequence[Rows], name: str) -> Floats:
-    """One number per row, over all chunks; what is not given is zero."""
-    values = ((rows.size, getattr(rows, name)) for rows in chunks)
-    return np.concatenate([np.broadcast_to(np.asarray(0.0 if v is None else v, float), n) for n, v in values])
+def _written(no: tuple[float, ...], yes: tuple[float, ...]) -> dict[str, Any]:
+    """A design as plain data: two probabilities, or the whole channel."""
+    return {"p00": no[0], "p11": yes[1]} if len(no) == 2 else {"channel": [list(no), list(yes)]}

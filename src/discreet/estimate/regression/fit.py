@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.errors import EstimationError
 from discreet.estimate.regression.binary import BinaryRegression
+from discreet.estimate.regression.checks import checked_names
+from discreet.estimate.regression.firth import Firth, checked_penalty
+from discreet.estimate.regression.half_spaces import best_step
 from discreet.estimate.regression.likelihood import BinaryModel
 from discreet.estimate.regression.links import Link, link_named
-from discreet.estimate.regression.objective import Anchored, Chunks, Model, Moments, Objective
+from discreet.estimate.regression.objective import Anchored, Chunks, Model, Moments, Objective, Surface
 from discreet.estimate.regression.optimizer import maximise
-from discreet.estimate.regression.rows import ArrayRows, Source, checked_names, checked_rows
+from discreet.estimate.regression.rows import ArrayRows, Source, checked_rows
 from discreet.estimate.regression.scan import Scan, scan
-from discreet.estimate.regression.search import Found, random_starts, search, search_with_sample
+from discreet.estimate.regression.search import Found, loose, random_starts, search, search_with_sample
 
 Floats = NDArray[np.float64]
 
@@ -24,29 +28,37 @@ Floats = NDArray[np.float64]
 def binary_regression(
     X: Any,
     y: Any,
-    p00: Any,
-    p11: Any,
+    p00: Any = None,
+    p11: Any = None,
     *,
+    mechanism: Any = None,
+    designs: Any = None,
     link: str = "logit",
     weights: Any = None,
     offset: Any = None,
     clusters: Any = None,
     names: Sequence[str] | None = None,
+    penalty: str | None = None,
 ) -> BinaryRegression:
     """Regression of a randomised yes/no answer: coefficients about the truth, from the reports.
 
     ``P(report 1 | x) = 1 − p00 + (p00 + p11 − 1) G(x'β + offset)``, fitted by maximum likelihood (Zhang et al. 2025,
-    equation (4), for logit, probit and cauchit). The log-likelihood is not concave: several starts are tried.
+    equation (4), for logit, probit and cauchit); with any channel Q of more reports,
+    ``P(report r | x) = Q[0, r] (1 − G) + Q[1, r] G``. The log-likelihood is not concave: several starts are tried.
 
     Parameters
     ----------
     X : array or table (rows, columns)
         Covariates, as they are: add a column of ones for an intercept.
     y : array
-        Reports, 0 or 1.
+        Reports, 0 or 1; with a mechanism, report codes from 0.
     p00, p11 : float or array
         The design: probability of report 0 under a true "no" and of report 1 under a true "yes". One number, or
         one per row for mixed survey modes. p00 + p11 < 1 (crosswise) is fine; direct questions have p00 = p11 = 1.
+    mechanism : FiniteMechanism, matrix, or mapping from name to either; optional
+        Instead of p00 and p11: a channel with two truths and any number of reports, as from
+        ``design.binary(..., reports=4)``. With a mapping, ``designs`` names the one of every row.
+    designs : array, optional
     link : {"logit", "probit", "cauchit", "cloglog"}
     weights : array, optional
         Survey weights. Standard errors are then robust (sandwich).
@@ -56,6 +68,10 @@ def binary_regression(
         One label per row; standard errors then allow for dependence within clusters.
     names : sequence of str, optional
         Names of the columns. Default: the header of a table, or x1, x2, …
+    penalty : {None, "firth"}
+        "firth": maximise the likelihood times the root of the determinant of the information (Firth 1993). Estimates
+        are then finite and less biased where "yes" is rare or the randomisation strong; intervals are by default
+        those of the penalised profile likelihood. Not with weights or clusters.
 
     Returns
     -------
@@ -76,27 +92,35 @@ def binary_regression(
     (True, True)
     """
     chosen = link_named(link)
-    rows = checked_rows(X, y, p00, p11, weights, offset, clusters)
-    return fit_binary(ArrayRows(rows), chosen, checked_names(names, X, rows.X.shape[1]))
+    rows = checked_rows(X, y, p00, p11, weights, offset, clusters, mechanism=mechanism, designs=designs)
+    return fit_binary(ArrayRows(rows), chosen, checked_names(names, X, rows.X.shape[1]), penalty)
 
 
-def fit_binary(source: Source, link: Link, names: tuple[str, ...]) -> BinaryRegression:
+def fit_binary(source: Source, link: Link, names: tuple[str, ...], penalty: str | None = None) -> BinaryRegression:
     """Fit rows from any source: one pass to look, a few to climb, one for the moments."""
+    penalty = checked_penalty(penalty)
     facts = scan(source, names)
+    if penalty is not None and (facts.weighted or facts.clustered):
+        raise EstimationError("a penalised fit needs independent, equally weighted rows: no weights, no clusters")
     model = BinaryModel(link)
     unit = facts.total / facts.n
     objective = Objective(model, source, facts.metric, facts.n, passes=1, unit=unit)
     sample = Objective(model, ArrayRows(facts.sample), facts.metric, facts.sample.size, unit=unit)
     starts = _starts(facts, model)
-    if facts.sample.size == facts.n:
-        found = search(objective, starts, facts.scale)
+    surface, sample_surface = (objective, sample) if penalty is None else (Firth(objective), Firth(sample))
+    in_sample = facts.sample.size == facts.n
+    if in_sample:
+        found = search(surface, starts, facts.scale)
     else:
-        found = search_with_sample(objective, sample, starts, facts.scale)
-    done = finish(objective, found, names, facts.scale)
+        found = search_with_sample(surface, sample_surface, starts, facts.scale)
+    if penalty is None and in_sample and found.converged and loose(found.optimum, facts.metric):
+        step, _ = best_step(facts.sample, found.optimum.theta)
+        found = replace(found, higher=step / unit - found.optimum.value)
+    done = finish(objective, found, names, facts.scale, surface)
     notes = list(done.notes)
     silent = facts.n - facts.informative
     if silent:
-        notes.append(f"{silent:,} rows have p00 + p11 = 1: their reports carry no information")
+        notes.append(f"{silent:,} rows have reports that do not depend on the truth (p00 + p11 = 1)")
     if facts.weighted:
         notes.append("survey weights: the log-likelihood is a weighted sum, and information criteria do not exist")
     if facts.clustered:
@@ -118,6 +142,7 @@ def fit_binary(source: Source, link: Link, names: tuple[str, ...]) -> BinaryRegr
         link,
         facts,
         source,
+        penalty=penalty,
     )
 
 
@@ -132,8 +157,10 @@ class Finished:
     notes: tuple[str, ...]
 
 
-def finish(objective: Objective, found: Found, names: Sequence[str], scale: Floats) -> Finished:
-    """The last pass: both informations and the sums of squares at the optimum."""
+def finish(
+    objective: Objective, found: Found, names: Sequence[str], scale: Floats, surface: Surface | None = None
+) -> Finished:
+    """The last pass: both informations and the sums of squares at the optimum of the surface that was climbed."""
     theta = np.array(found.optimum.theta)
     moments = objective.moments(theta)
     status = found.status(names, scale)
@@ -142,12 +169,21 @@ def finish(objective: Objective, found: Found, names: Sequence[str], scale: Floa
         values = ", ".join(f"{value:.4f}" for value in found.others)
         notes.append(f"other local maxima of the log-likelihood were met and left, at {values}")
     converged = found.converged
-    if converged and not positive_definite(moments.observed):
+    curvature = moments.observed
+    if surface is not None and surface is not objective:
+        curvature = surface.terms(theta, "observed").information
+    if found.optimum.outcome == "maximum" and found.direction is None and not positive_definite(curvature):
         converged = False
         status = "not converged: the search ended at a stationary point that is no maximum"
     if found.direction is not None:
         notes.append(
-            'Wald intervals say nothing here and profile intervals are too short; use interval(method="score")'
+            'Wald intervals say nothing here and profile intervals are too short; use interval(method="score"), or a '
+            'penalised fit (penalty="firth")'
+        )
+    elif found.local:
+        notes.append(
+            "so many reports are noise that a step function of the covariates fits them better; "
+            'interval(method="score") does not use the maximum, and penalty="firth" draws it back'
         )
     return Finished(theta, moments, converged, status, tuple(notes))
 
@@ -165,7 +201,7 @@ def _starts(facts: Scan, model: BinaryModel) -> list[Floats]:
     literal = Objective(model, sample, facts.metric, facts.sample.size, unit=facts.total / facts.n)
     naive = maximise(Anchored(literal, 0.1), zero, scale=facts.scale, iterations=8).theta
     rows = facts.sample
-    lift = float(np.mean(np.asarray(rows.p00) + np.asarray(rows.p11) - 1.0))
+    lift = float(np.mean(np.sum(rows.difference * rows.reads_yes, axis=0)))  # p00 + p11 − 1 for two reports
     starts = [zero]
     if abs(lift) < 1:  # reports are truths otherwise, and the naive fit is the fit
         # Near one half G is a line, so that the randomisation shrinks the naive coefficients by the factor lift.

@@ -14,9 +14,12 @@ from numpy.typing import NDArray
 from discreet.errors import DomainError, EstimationError
 from discreet.estimate.formulas import Matrices, Sides, read_formula
 from discreet.estimate.regression.comparison import compare as side_by_side
-from discreet.estimate.regression.fit import binary_regression
+from discreet.estimate.regression.firth import checked_penalty
+from discreet.estimate.regression.fit import fit_binary
+from discreet.estimate.regression.links import link_named
 from discreet.estimate.regression.multinomial import multinomial_regression
 from discreet.estimate.regression.predictor import predictor_regression
+from discreet.estimate.regression.rows import ArrayRows
 from discreet.estimate.regression.streaming import Batch, binary_regression_batches
 from discreet.manifest.block import design_name
 from discreet.mechanisms import FiniteMechanism, ZeroInflatedLaplace
@@ -37,6 +40,7 @@ def glm(
     *,
     link: str = "logit",
     compare: bool = False,
+    penalty: str | None = None,
 ) -> Any:
     """Fit a regression on a release, correcting for the randomisation of the column that was randomised.
 
@@ -53,6 +57,8 @@ def glm(
         For a yes/no outcome. A public outcome that is not yes/no is fitted by a linear model.
     compare : bool
         Return a `Comparison` of the corrected and the naive fit instead.
+    penalty : {None, "firth"}
+        For a yes/no outcome: Firth's penalised likelihood, see `binary_regression`.
 
     Returns
     -------
@@ -72,7 +78,7 @@ def glm(
             "the formula names more than one randomised column "
             f"({', '.join(sorted(set(randomised)))}); one can be corrected for at a time"
         )
-    work = _Work(release, sides, randomised[0], missing, link)
+    work = _Work(release, sides, randomised[0], missing, link, checked_penalty(penalty))
     if sides.outcome in sides.variables:
         raise EstimationError(f'"{sides.outcome}" stands on both sides of the formula')
     fit = work.label() if randomised[0] == sides.outcome else work.predictor()
@@ -99,6 +105,7 @@ class _Work:
     column: str
     missing: str
     link: str
+    penalty: str | None = None
 
     def __post_init__(self) -> None:
         self.block: Block = self.release.block(self.column)
@@ -161,29 +168,14 @@ class _Work:
         if self.block.by is None:
             return None
         column = table[self.block.by].combine_chunks()
-        return np.array([design_name(v) for v in column.to_pylist()], dtype=object)
+        names = np.array([design_name(v) for v in column.to_pylist()], dtype=object)
+        if not set(names) <= set(self.block.designs):
+            raise EstimationError(f'column "{self.block.by}" names a design that the manifest does not have')
+        return names
 
     def _designs(self) -> dict[str, FiniteMechanism] | FiniteMechanism:
         found = dict(self.block.designs) if self.block.by else self.block.mechanism
         return cast("dict[str, FiniteMechanism] | FiniteMechanism", found)
-
-    def _probabilities(self, table: pa.Table) -> tuple[Any, Any]:
-        """p00 and p11, numbers or one per row."""
-        designs = self._designs()
-        if isinstance(designs, FiniteMechanism):
-            Q = designs.matrix()
-            return Q[0, 0], Q[1, 1]
-        names = self._design_names(table)
-        assert names is not None
-        p00, p11 = np.empty(len(names)), np.empty(len(names))
-        known = np.zeros(len(names), bool)
-        for name, mechanism in designs.items():
-            rows = names == name
-            p00[rows], p11[rows] = mechanism.matrix()[0, 0], mechanism.matrix()[1, 1]
-            known |= rows
-        if not known.all():
-            raise EstimationError(f'column "{self.block.by}" names a design that the manifest does not have')
-        return p00, p11
 
     def _optional(self, table: pa.Table, name: str | None) -> Any:
         return None if name is None else table[name].combine_chunks().to_numpy(zero_copy_only=False)
@@ -200,7 +192,7 @@ class _Work:
 
     @property
     def _is_binary(self) -> bool:
-        return self.block.domain.size == 2 and self.block.reports.size == 2
+        return self.block.domain.size == 2
 
     def label(self) -> Any:
         """The randomised column is the outcome."""
@@ -211,13 +203,13 @@ class _Work:
                     lambda: (self._batch(table, matrices) for table in self.rows()),
                     link=self.link,
                     names=matrices.names,
+                    penalty=self.penalty,
                 )
             else:
-                b = self._batch(self._all(), matrices)
-                fit = binary_regression(
-                    b.X, b.y, b.p00, b.p11, link=self.link, weights=b.weights, clusters=b.clusters, names=matrices.names
-                )  # fmt: skip
+                rows = ArrayRows(self._batch(self._all(), matrices).checked())
+                fit = fit_binary(rows, link_named(self.link), matrices.names, self.penalty)
             return self._noted(fit)
+        self._refuse_penalty()
         if self.link != "logit":
             raise EstimationError(f"an outcome with {self.block.domain.size} values is fitted with link logit only")
         table = self._all()
@@ -226,6 +218,10 @@ class _Work:
         )
         return self._noted(fit)
 
+    def _refuse_penalty(self) -> None:
+        if self.penalty is not None:
+            raise EstimationError("a penalty is there for a randomised yes/no outcome only; leave it out")
+
     def _all(self) -> pa.Table:
         tables = list(self.rows())
         if not tables:
@@ -233,18 +229,18 @@ class _Work:
         return pa.concat_tables(tables, promote_options="permissive").combine_chunks()
 
     def _batch(self, table: pa.Table, matrices: Matrices) -> Batch:
-        p00, p11 = self._probabilities(table)
         return Batch(
             matrices.matrix(table),
             self._codes(table),
-            p00,
-            p11,
             weights=self._optional(table, self.weight),
             clusters=self._optional(table, self.cluster),
+            mechanism=self._designs(),
+            designs=self._design_names(table),
         )
 
     def predictor(self) -> Any:
         """The randomised column is a predictor of a public outcome."""
+        self._refuse_penalty()
         matrices, table = self.matrices(), self._all()
         outcome, family = self._outcome(table)
         fit = predictor_regression(

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.regression.inference import chi_square_tail
-from discreet.estimate.regression.likelihood import linear_predictor, report_probability
+from discreet.estimate.regression.likelihood import linear_predictor, report_probabilities
 from discreet.estimate.regression.links import Link
-from discreet.estimate.regression.rows import Source
+from discreet.estimate.regression.rows import Rows, Source, made_by
 
 Floats = NDArray[np.float64]
 
@@ -26,6 +26,9 @@ class GoodnessOfFit:
     with its expectation. For large samples the statistic ``Σ (O − E)²/Σ q(1 − q)`` is approximately chi-square
     with two degrees of freedom less than groups (Hosmer and Lemeshow 1980; for randomised response see the R
     package GLMMRR). It sees the model through the randomisation: with a small ε it has little power.
+
+    With more than two reports, rows are grouped by the fitted probability G of a true "yes", O adds up debiased answers
+    (see :class:`FittedReports`), E adds up G, and the variance of a debiased answer stands for q(1 − q).
     """
 
     observed: Floats
@@ -64,26 +67,60 @@ class GoodnessOfFit:
         }
 
 
-def fitted_reports(source: Source, theta: Floats, link: Link) -> tuple[NDArray[np.bool_], Floats]:
-    """The reports and their fitted probabilities: nine bytes a row."""
-    reports, fitted = [], []
-    for rows in source.chunks():
-        reports.append(rows.report)
-        fitted.append(report_probability(linear_predictor(theta, rows), link, rows))
-    return np.concatenate(reports), np.concatenate(fitted)
+@dataclass(frozen=True, eq=False)
+class FittedReports:
+    """Each row's answer as a number, beside its fitted mean and variance.
+
+    For two reports the answer is the report, with mean q = P(report 1) and variance q(1 − q). For more it is the
+    debiased answer of least variance at the fitted probabilities m_r of the reports,
+    ``φ_r = G + d_r/(m_r A)``, A = Σ d_r²/m_r, d_r = P(r | yes) − P(r | no): its mean is G, its variance 1/A, and for
+    two reports ``φ − G = (y − q)/(p00 + p11 − 1)``, so that nothing new is said.
+
+    ``probability`` holds q, or one column per report where there are more than two.
+    """
+
+    answer: Floats
+    mean: Floats
+    variance: Floats
+    made: Floats
+    probability: Floats
 
 
-def hosmer_lemeshow(report: NDArray[np.bool_], fitted: Floats, groups: int) -> GoodnessOfFit:
-    """The test; rows with equal fitted probabilities stay in one group."""
+def fitted_reports(source: Source, theta: Floats, link: Link) -> FittedReports:
+    """The reports and their fitted probabilities."""
+    parts = [_fitted_chunk(rows, theta, link) for rows in source.chunks()]
+    fields = FittedReports.__dataclass_fields__
+    return FittedReports(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in fields})
+
+
+def _fitted_chunk(rows: Rows, theta: Floats, link: Link) -> FittedReports:
+    eta = linear_predictor(theta, rows)
+    chances = report_probabilities(eta, link, rows)
+    made = made_by(chances[None], rows.report)[0]
+    if rows.reports == 2:
+        q = chances[1]
+        return FittedReports(rows.report.astype(float), q, q * (1 - q), made, q)
+    yes = link.probability(eta)
+    d = rows.difference
+    with np.errstate(divide="ignore", invalid="ignore"):
+        information = np.where(chances > 0, d * d / chances, 0.0).sum(axis=0)
+        own = made_by(np.broadcast_to(d, chances.shape)[None], rows.report)[0]
+        answer = yes + own / (made * information)
+        return FittedReports(answer, yes, 1.0 / information, made, chances.T)
+
+
+def hosmer_lemeshow(reports: FittedReports, groups: int) -> GoodnessOfFit:
+    """The test; rows with equal fitted means stay in one group."""
     if groups < 3:
         raise EstimationError(f"groups must be at least 3, not {groups}")
-    edges = np.unique(np.quantile(fitted, np.arange(1, groups) / groups))
-    group = np.searchsorted(edges, fitted, side="left")
+    edges = np.unique(np.quantile(reports.mean, np.arange(1, groups) / groups))
+    group = np.searchsorted(edges, reports.mean, side="left")
     sizes = np.bincount(group)
     used = sizes > 0
-    observed: Floats = np.bincount(group, weights=report)[used].astype(float)
-    expected: Floats = np.bincount(group, weights=fitted)[used].astype(float)
-    variance: Floats = np.bincount(group, weights=fitted * (1 - fitted))[used].astype(float)
+    observed, expected, variance = (
+        np.bincount(group, weights=values)[used].astype(float)
+        for values in (reports.answer, reports.mean, reports.variance)
+    )
     count = int(used.sum())
     if count < 3:
         raise EstimationError("the fitted probabilities have fewer than three different groups; nothing to test")
@@ -93,17 +130,17 @@ def hosmer_lemeshow(report: NDArray[np.bool_], fitted: Floats, groups: int) -> G
     return GoodnessOfFit(observed, expected, variance, sizes[used], statistic, count - 2, p)
 
 
-def residuals(report: NDArray[np.bool_], fitted: Floats, kind: str) -> Floats:
+def residuals(reports: FittedReports, kind: str) -> Floats:
     """Residuals of the reports.
 
-    Pearson: ``(y − q)/√(q(1 − q))``. Deviance: ``±√(−2 log P(y))``. Response: ``y − q``.
+    Response: ``answer − mean``. Pearson: the same over its standard deviation. Deviance: ``±√(−2 log P(report))``.
     """
-    difference = report - fitted
+    difference = reports.answer - reports.mean
     if kind == "response":
         return np.asarray(difference)
     with np.errstate(divide="ignore", invalid="ignore"):
         if kind == "pearson":
-            return np.asarray(difference / np.sqrt(fitted * (1 - fitted)))
+            return np.asarray(difference / np.sqrt(reports.variance))
         if kind == "deviance":
-            return np.asarray(np.sign(difference) * np.sqrt(-2.0 * np.log(np.where(report, fitted, 1 - fitted))))
+            return np.asarray(np.sign(difference) * np.sqrt(-2.0 * np.log(reports.made)))
     raise EstimationError(f"residuals must be pearson, deviance or response, not {kind!r}")

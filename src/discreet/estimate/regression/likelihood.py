@@ -1,17 +1,19 @@
-"""The likelihood of yes/no reports given covariates.
+"""The likelihood of reports about a yes/no truth given covariates.
 
-With the report's probabilities a (true "no") and b (true "yes"), a row has likelihood
-``r = a (1 − G(η)) + b G(η)``, η = x'β + offset. Its derivatives in η are, with g = G' and d = b − a,
+With the probabilities a (true "no") and b (true "yes") of the report that was made, a row has likelihood
+``m = a (1 − G(η)) + b G(η)``, η = x'β + offset. Its derivatives in η are, with g = G' and d = b − a,
 
-* score ``u = d g/r``,
-* expected information ``d² g²/(r (1 − r))``,
-* observed information ``u² − d g'/r``
+* score ``u = d g/m``,
+* observed information ``u² − d g'/m``,
+* expected information ``Σ_r d_r² g²/m_r``, over all reports r that the row could have made
 
-(Zhang et al. 2025, equation (5), where the information is the average over rows; here it is the sum).
+(Zhang et al. 2025, equation (5), for two reports, where the last sum is ``d² g²/(m (1 − m))`` and the information is
+the average over rows; here it is the sum).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,15 +34,20 @@ def linear_predictor(theta: Floats, rows: Rows) -> Floats:
     return eta if rows.offset is None else eta + rows.offset
 
 
-def report_probability(eta: Floats, link: Link, rows: Rows) -> Floats:
-    """``q = P(report 1)`` of each row: ``1 − p00 + (p00 + p11 − 1) G(η)``, without cancellation."""
+def each_report(rows: Rows) -> Iterator[tuple[Floats, Floats]]:
+    """The probabilities of every report under a true "no" and a true "yes"; of size 1 or one per row."""
+    return zip(rows.channel[0], rows.channel[1], strict=True)
+
+
+def report_probabilities(eta: Floats, link: Link, rows: Rows) -> Floats:
+    """The probability of every report (one line each) for each row, without cancellation."""
     no, yes, _ = link.parts(eta)
-    return np.asarray((1.0 - np.asarray(rows.p00)) * no + rows.p11 * yes)
+    return np.asarray(rows.channel[0] * no + rows.channel[1] * yes)
 
 
 @dataclass(frozen=True)
 class BinaryModel:
-    """Reports of a yes/no question through a design that may differ from row to row."""
+    """A yes/no truth and its reports, through a design that may differ from row to row."""
 
     link: Link
 
@@ -73,16 +80,18 @@ class BinaryModel:
         no, yes, slope = parts
         a, b = rows.given_no, rows.given_yes
         made = a * no + b * yes
-        other = (1.0 - a) * no + (1.0 - b) * yes
-        change = (b - a) * slope
+        far = made < _TINY
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             log_made = np.log(made)
-            first = change / made
+            first = (b - a) * slope / made
             if curvature == "expected":
-                second = first * (change / other)
+                second = np.zeros(eta.size)
+                for never, always in each_report(rows):
+                    chance, change = never * no + always * yes, (always - never) * slope
+                    second += change * (change / chance)
+                    far |= chance < _TINY
             else:
                 second = first * first - (b - a) * self.link.bend(eta, parts) / made
-        far = (made < _TINY) | (other < _TINY)
         if far.any():
             self._far_tails(eta, rows, far, curvature, log_made, first, second)
         return log_made, first, second
@@ -108,16 +117,21 @@ class BinaryModel:
         second: Floats,
     ) -> None:
         """The same in logarithms, for rows where a probability underflows (only designs that can reveal)."""
+        rows = rows.take(np.flatnonzero(far))
         no, yes, slope = self.link.logs(eta[far])
-        a, b = rows.given_no[far], rows.given_yes[far]
+        a, b = rows.given_no, rows.given_yes
         with np.errstate(divide="ignore", under="ignore", over="ignore", invalid="ignore"):
             made = np.logaddexp(np.log(a) + no, np.log(b) + yes)
-            other = np.logaddexp(np.log(1 - a) + no, np.log(1 - b) + yes)
-            change = np.log(np.abs(b - a)) + slope
             log_made[far] = made
-            first[far] = np.sign(b - a) * np.exp(change - made)
+            first[far] = np.sign(b - a) * np.exp(np.log(np.abs(b - a)) + slope - made)
             if curvature == "expected":
-                second[far] = np.exp(2 * change - made - other)
+                total = np.zeros(rows.size)
+                for never, always in each_report(rows):
+                    chance = np.logaddexp(np.log(never) + no, np.log(always) + yes)
+                    # A report that cannot occur, or is no more likely under either truth, carries nothing.
+                    part = np.exp(2 * (np.log(np.abs(always - never)) + slope) - chance)
+                    total += np.where(np.isfinite(part), part, 0.0)
+                second[far] = total
             else:
                 # g'/g is smooth where g underflows: a central difference of log g is exact enough out there.
                 ahead, behind = self.link.logs(eta[far] + 1e-4)[2], self.link.logs(eta[far] - 1e-4)[2]

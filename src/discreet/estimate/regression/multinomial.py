@@ -16,19 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
+from discreet.estimate.regression.checks import checked_clusters, checked_matrix, checked_names, checked_weights
+from discreet.estimate.regression.designs import channels_of, refuse_unidentified
 from discreet.estimate.regression.effects import MarginalEffects
 from discreet.estimate.regression.fit import fit_general
 from discreet.estimate.regression.multinomial_rows import (
     ClassArrays,
     ClassRows,
-    channels_of,
     checked_design,
     given_truths,
-    refuse_unidentified,
 )
 from discreet.estimate.regression.objective import Terms
 from discreet.estimate.regression.result import LikelihoodFit
-from discreet.estimate.regression.rows import checked_clusters, checked_matrix, checked_names, checked_weights
 
 Floats = NDArray[np.float64]
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import EstimationError, NotIdentifiedError
-from discreet.estimate.regression.rows import CHUNK, checked_matrix, row_of
+from discreet.errors import EstimationError
+from discreet.estimate.regression.checks import checked_matrix, row_of
+from discreet.estimate.regression.rows import CHUNK
 from discreet.estimate.regression.scan import collinear, dependent_columns
 
 Floats = NDArray[np.float64]
@@ -58,43 +59,6 @@ class ClassArrays:
         return iter(self._chunks)
 
 
-def channel_matrix(mechanism: Any) -> Floats:
-    """The channel of a mechanism, or a matrix with rows that sum to one."""
-    if hasattr(mechanism, "matrix"):
-        return np.asarray(mechanism.matrix(), float)
-    try:
-        matrix = np.asarray(mechanism, dtype=float)
-    except (TypeError, ValueError):
-        raise EstimationError("mechanism must be a finite mechanism or a matrix of probabilities") from None
-    if matrix.ndim != 2 or matrix.shape[0] < 2 or not np.isfinite(matrix).all():
-        raise EstimationError("mechanism must be a matrix with a row per true class (at least two) and finite entries")
-    if (matrix < 0).any() or not np.allclose(matrix.sum(axis=1), 1.0, rtol=0, atol=1e-9):
-        raise EstimationError("the rows of the mechanism's matrix must be probabilities that sum to one")
-    return matrix
-
-
-def channels_of(mechanism: Any, designs: Any, n: int) -> tuple[tuple[Floats, ...], NDArray[np.int64]]:
-    """The channels, and which one each row used."""
-    if designs is None:
-        if isinstance(mechanism, Mapping):
-            raise EstimationError("several mechanisms need designs=, which names the one of every row")
-        return (channel_matrix(mechanism),), np.zeros(n, np.int64)
-    if not isinstance(mechanism, Mapping) or not mechanism:
-        raise EstimationError("designs= goes with a mapping from names to mechanisms")
-    labels = np.asarray(designs)
-    if labels.shape != (n,):
-        raise EstimationError(f"designs must have one name per row of X: {n:,}")
-    channels = tuple(channel_matrix(one) for one in mechanism.values())
-    if len({channel.shape[0] for channel in channels}) != 1:
-        raise EstimationError("all mechanisms must have the same true classes")
-    index = np.full(n, -1, np.int64)
-    for position, name in enumerate(mechanism):
-        index[labels == name] = position
-    if (index < 0).any():
-        raise EstimationError(f"designs: {row_of(index < 0, 0)} names no mechanism")
-    return channels, index
-
-
 def given_truths(y: Any, channels: Sequence[Floats], design: NDArray[np.int64]) -> tuple[NDArray[np.int64], Floats]:
     """The report codes, and their probabilities under each truth."""
     codes = np.asarray(y)
@@ -116,16 +80,6 @@ def given_truths(y: Any, channels: Sequence[Floats], design: NDArray[np.int64]) 
     if (given.max(axis=1, initial=0.0) == 0).any():
         raise EstimationError(f"y: {row_of(given.max(axis=1) == 0, 0)} is a report that no truth can give")
     return codes, given
-
-
-def refuse_unidentified(channels: Sequence[Floats]) -> None:
-    """The channels together must tell the classes apart."""
-    stacked = np.hstack(channels)
-    if np.linalg.matrix_rank(stacked, tol=1e-10 * max(stacked.shape)) < stacked.shape[0]:
-        raise NotIdentifiedError(
-            "the channel does not tell all classes apart (its rows are linearly dependent), and the coefficients "
-            "are not identified"
-        )
 
 
 def checked_design(X: Any, names: Sequence[str] | None = None) -> Floats:

@@ -19,20 +19,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
+from discreet.estimate.regression.checks import (
+    checked_clusters,
+    checked_names,
+    checked_numbers,
+    checked_weights,
+    row_of,
+)
+from discreet.estimate.regression.designs import channels_of, refuse_unidentified
 from discreet.estimate.regression.fit import fit_general
 from discreet.estimate.regression.multinomial import class_probabilities
 from discreet.estimate.regression.multinomial_rows import (
     ClassArrays,
     ClassRows,
-    channels_of,
     checked_design,
     given_truths,
-    refuse_unidentified,
 )
 from discreet.estimate.regression.objective import Terms
 from discreet.estimate.regression.outcomes import OutcomeModel, outcome_model
 from discreet.estimate.regression.result import LikelihoodFit
-from discreet.estimate.regression.rows import checked_clusters, checked_names, checked_numbers, checked_weights, row_of
 
 Floats = NDArray[np.float64]
 

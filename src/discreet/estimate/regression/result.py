@@ -16,7 +16,8 @@ from discreet.estimate import display
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
 from discreet.estimate.regression import inference, table
 from discreet.estimate.regression.inference import Test
-from discreet.estimate.regression.objective import Moments, Objective
+from discreet.estimate.regression.objective import Moments, Objective, Surface
+from discreet.estimate.regression.search import listed
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +38,7 @@ class LikelihoodFit:
         "cluster" when there are clusters.
     log_likelihood : float
     converged : bool
-        Whether this is a finite maximum.
+        Whether this is a finite maximum, and none higher is known.
     status : str
         What happened, in words.
     notes : tuple of str
@@ -69,8 +70,23 @@ class LikelihoodFit:
 
     @property
     def log_likelihood(self) -> float:
-        """The highest log-likelihood found; with survey weights, the weighted sum."""
+        """Log-likelihood at the estimate; with survey weights, the weighted sum."""
         return self.moments.value
+
+    @property
+    def surface(self) -> Surface:
+        """What was maximised: the log-likelihood, or a penalised one."""
+        return self.objective
+
+    @property
+    def height(self) -> float:
+        """Its value at the estimate."""
+        return self.log_likelihood
+
+    @property
+    def default_interval(self) -> str:
+        """The interval method that is used unless another is named."""
+        return "wald"
 
     @property
     def covariance_kind(self) -> str:
@@ -127,7 +143,7 @@ class LikelihoodFit:
             clusters, where the likelihood ratio has another distribution.
         """
         level = checked_level(level)
-        method = "wald" if method is None else method
+        method = self.default_interval if method is None else method
         if method not in inference.INTERVALS:
             raise EstimationError(
                 f"the interval method must be one of {', '.join(inference.INTERVALS)}, not {method!r}"
@@ -139,9 +155,9 @@ class LikelihoodFit:
         self._refuse_survey("profile intervals")
         ends = [
             inference.profile_interval(
-                self.objective,
+                self.surface,
                 self.coefficients,
-                self.log_likelihood,
+                self.height,
                 j,
                 quantile,
                 self.scale,
@@ -181,9 +197,9 @@ class LikelihoodFit:
             self._refuse_survey("likelihood-ratio tests")
             zero = np.zeros(self.coefficients.size)
             level, _ = inference.restricted_maximum(
-                self.objective, self.coefficients, dict.fromkeys(which, value), self.scale, (zero,)
+                self.surface, self.coefficients, dict.fromkeys(which, value), self.scale, (zero,)
             )
-            statistic = max(2.0 * (self.log_likelihood - level), 0.0)
+            statistic = max(2.0 * (self.height - level), 0.0)
         else:
             raise EstimationError(f"the test must be wald or likelihood-ratio, not {method!r}")
         return Test(method, chosen, statistic, len(which), inference.chi_square_tail(statistic, len(which)))
@@ -220,6 +236,9 @@ class LikelihoodFit:
         bounds = self.interval(level, method)
         rows = zip(self.names, self.coefficients, self.std_error, self.z, self.p_values, bounds, strict=True)
         notes = ((self.status,) if self.status != "converged" else ()) + self.notes
+        if method == "score" and np.isnan(bounds).any():
+            names = listed([name for name, (low, _) in zip(self.names, bounds, strict=True) if math.isnan(low)])
+            notes += (f"the score test rejects every value of {names}: the reports contradict the model",)
         return table.summary(self.title, self.header(), rows, level, notes)
 
     def __repr__(self) -> str:

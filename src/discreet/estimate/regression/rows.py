@@ -10,26 +10,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
+from discreet.estimate.regression.checks import (
+    checked_clusters,
+    checked_matrix,
+    checked_numbers,
+    checked_weights,
+    floats,
+    row_of,
+    shape_of,
+)
+from discreet.estimate.regression.designs import checked_channel
 
 Floats = NDArray[np.float64]
 #: Rows handled at once: the working arrays of a step stay in the second-level cache.
 CHUNK = 1 << 14
-#: p00 + p11 this close to 1 is 1 but for rounding (0.3 + 0.7), and nothing could be learned at this distance anyway.
+#: Probabilities this close are equal but for rounding (p00 + p11 = 0.3 + 0.7), and would teach nothing anyway.
 _NO_DIFFERENCE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Some rows of a yes/no regression.
+    """Some rows of a regression with a yes/no truth and any number of reports.
 
-    ``given_no`` and ``given_yes`` are the probabilities of the report that was made, under a true "no" and a true
-    "yes": the likelihood of a row is ``given_no (1 − G) + given_yes G``, whatever the design.
+    ``channel[t, r]`` is the probability of report r under truth t, one number for all rows or one per row: its shape
+    is (2, reports, 1) or (2, reports, rows). ``given_no`` and ``given_yes`` are those of the report that was made:
+    the likelihood of a row is ``given_no (1 − G) + given_yes G``, whatever the design.
     """
 
     X: Floats
-    report: NDArray[np.bool_]
-    p00: float | Floats
-    p11: float | Floats
+    report: NDArray[Any]
+    channel: Floats
     given_no: Floats
     given_yes: Floats
     weights: Floats | None = None
@@ -43,37 +53,70 @@ class Rows:
         return int(self.X.shape[0])
 
     @property
+    def reports(self) -> int:
+        """Number of different reports."""
+        return int(self.channel.shape[1])
+
+    @property
+    def difference(self) -> Floats:
+        """``P(r | yes) − P(r | no)`` of every report."""
+        return np.asarray(self.channel[1] - self.channel[0])
+
+    @property
     def tells(self) -> NDArray[np.bool_]:
-        """Which reports depend on the truth."""
-        return np.asarray(np.abs(self.given_yes - self.given_no) > _NO_DIFFERENCE)
+        """Which rows have reports that depend on the truth."""
+        telling = np.abs(self.difference).max(axis=0) > _NO_DIFFERENCE
+        return np.broadcast_to(telling, self.size)
+
+    @property
+    def reads_yes(self) -> NDArray[np.bool_]:
+        """Which reports sound like a "yes": report 1 of two, otherwise those that are likelier under a true "yes"."""
+        if self.reports == 2:
+            return np.array([[False], [True]])
+        return np.asarray(self.difference > 0)
 
     def take(self, which: Any) -> Rows:
         """Some of these rows; a slice gives views."""
 
-        def part(values: Any) -> Any:
+        def part(name: str) -> Any:
+            values = getattr(self, name)
+            if name == "channel":
+                return values if values.shape[2] == 1 else values[:, :, which]
             return values[which] if isinstance(values, np.ndarray) else values
 
         first = self.first_row + (which.start or 0) if isinstance(which, slice) else self.first_row
-        return Rows(
-            **{name: part(getattr(self, name)) for name in self.__dataclass_fields__ if name != "first_row"},
-            first_row=first,
-        )
+        return Rows(**{name: part(name) for name in self.__dataclass_fields__ if name != "first_row"}, first_row=first)
 
     def taken_literally(self) -> Rows:
         """The same rows with the reports read as truths: the naive analysis."""
-        yes = self.report.astype(float)
-        return replace(self, p00=1.0, p11=1.0, given_no=1.0 - yes, given_yes=yes)
+        sounds = np.broadcast_to(self.reads_yes, (self.reports, self.size))
+        yes = made_by(sounds[None], self.report)[0].astype(float)
+        return replace(
+            self, report=yes.astype(np.uint8), channel=np.eye(2)[:, :, None], given_no=1.0 - yes, given_yes=yes
+        )
+
+
+def made_by(channel: NDArray[Any], report: NDArray[Any]) -> NDArray[Any]:
+    """The entries (truth, row) of a channel that belong to the report of each row."""
+    if channel.shape[2] == 1:
+        return np.asarray(channel[:, report, 0])
+    return np.asarray(channel[:, report, np.arange(report.size)])
 
 
 def joined(parts: Sequence[Rows]) -> Rows:
     """Rows from several chunks as one."""
+    first = parts[0].channel
+    alike = all(part.channel.shape == first.shape and (part.channel == first).all() for part in parts)
 
     def stack(name: str) -> Any:
         values = [getattr(part, name) for part in parts]
         if values[0] is None:
             return None
-        if name in {"p00", "p11"}:
-            values = [np.broadcast_to(value, part.report.shape) for value, part in zip(values, parts, strict=True)]
+        if name == "channel":
+            if alike and first.shape[2] == 1:
+                return first
+            full = [np.broadcast_to(part.channel, (2, part.reports, part.size)) for part in parts]
+            return np.concatenate(full, axis=2)
         return np.concatenate(values)
 
     return Rows(**{name: stack(name) for name in Rows.__dataclass_fields__ if name != "first_row"})
@@ -111,25 +154,30 @@ class LiteralRows:
 def checked_rows(
     X: Any,
     y: Any,
-    p00: Any,
-    p11: Any,
+    p00: Any = None,
+    p11: Any = None,
     weights: Any = None,
     offset: Any = None,
     clusters: Any = None,
     first_row: int = 0,
+    *,
+    mechanism: Any = None,
+    designs: Any = None,
 ) -> Rows:
     """Rows from what a user gave; an error names the argument and the row, never a value."""
     design = checked_matrix(X, "X", first_row)
     n = design.shape[0]
-    report = _labels(y, n, first_row)
-    no, yes = (_probabilities(value, n, name, first_row) for value, name in ((p00, "p00"), (p11, "p11")))
+    channel = checked_channel(p00, p11, mechanism, designs, n, first_row)
+    report = _codes(y, n, channel.shape[1], first_row)
+    no, yes = made_by(channel, report)
+    if ((no == 0) & (yes == 0)).any():
+        raise EstimationError(f"y: {row_of((no == 0) & (yes == 0), first_row)} is a report that no truth can give")
     return Rows(
         design,
         report,
+        channel,
         no,
         yes,
-        np.where(report, 1.0 - np.asarray(no), no),
-        np.where(report, yes, 1.0 - np.asarray(yes)),
         checked_weights(weights, n, first_row),
         None if offset is None else checked_numbers(offset, n, "offset", first_row),
         checked_clusters(clusters, n, first_row),
@@ -137,115 +185,15 @@ def checked_rows(
     )
 
 
-def row_of(bad: NDArray[np.bool_], first_row: int) -> str:
-    """Where the first bad row is, in words."""
-    return f"row {first_row + int(np.flatnonzero(bad)[0])} (counted from 0)"
-
-
-def _floats(values: Any, name: str) -> Floats:
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind not in "biuf" and array.dtype.kind != "O":
-            raise TypeError
-        return np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise EstimationError(f"{name} must hold numbers only") from None
-
-
-def checked_matrix(X: Any, name: str, first_row: int = 0) -> Floats:
-    """Covariates: two-dimensional and finite."""
-    design = _floats(X, name)
-    if design.ndim != 2:
-        raise EstimationError(f"{name} must have two dimensions, rows and columns, not {design.ndim}")
-    with np.errstate(over="ignore", invalid="ignore"):
-        fine = bool(np.isfinite(design.sum()))  # one addition per number; looked at closely only on suspicion
-    if not fine and not np.isfinite(design).all():
-        bad = ~np.isfinite(design)
-        column = int(np.flatnonzero(bad.any(axis=0))[0])
-        raise EstimationError(
-            f"{name}: {row_of(np.asarray(bad.any(axis=1)), first_row)}, column {column} is missing or infinite; "
-            "leave out such rows or fill them in first"
-        )
-    return design
-
-
-def checked_numbers(values: Any, n: int, name: str, first_row: int = 0) -> Floats:
-    """One finite number per row."""
-    numbers = _floats(values, name)
-    if numbers.shape != (n,):
-        raise EstimationError(f"{name} must have one number per row of X: {n:,}, not {_shape(numbers)}")
-    if not np.isfinite(numbers).all():
-        raise EstimationError(f"{name}: {row_of(np.asarray(~np.isfinite(numbers)), first_row)} is missing or infinite")
-    return numbers
-
-
-def checked_weights(weights: Any, n: int, first_row: int = 0) -> Floats | None:
-    """Survey weights: positive and finite."""
-    if weights is None:
-        return None
-    numbers = checked_numbers(weights, n, "weights", first_row)
-    if not (numbers > 0).all():
-        raise EstimationError(
-            f"weights: {row_of(numbers <= 0, first_row)} must be positive; leave out rows that do not count"
-        )
-    return numbers
-
-
-def _labels(y: Any, n: int, first_row: int) -> NDArray[np.bool_]:
+def _codes(y: Any, n: int, reports: int, first_row: int) -> NDArray[Any]:
+    """Report codes in the smallest type that holds them."""
     labels = np.asarray(y)
     if labels.dtype.kind != "b":
-        labels = _floats(labels, "y")
+        labels = floats(labels, "y")
     if labels.shape != (n,):
-        raise EstimationError(f"y must have one label per row of X: {n:,}, not {_shape(labels)}")
-    bad = (labels != 0) & (labels != 1)
+        raise EstimationError(f"y must have one label per row of X: {n:,}, not {shape_of(labels)}")
+    bad = ~((labels >= 0) & (labels < reports) & (labels == np.floor(labels.astype(float))))
     if bad.any():
-        raise EstimationError(f"y: {row_of(bad, first_row)} must be 0 or 1")
-    return labels.astype(np.bool_)
-
-
-def _probabilities(values: Any, n: int, name: str, first_row: int) -> float | Floats:
-    numbers = _floats(values, name)
-    if numbers.ndim == 0:
-        if not 0 <= numbers <= 1:
-            raise EstimationError(f"{name} must lie between 0 and 1")
-        return float(numbers)
-    if numbers.shape != (n,):
-        raise EstimationError(f"{name} must be one number, or one per row of X: {n:,}, not {_shape(numbers)}")
-    bad = ~((numbers >= 0) & (numbers <= 1))
-    if bad.any():
-        raise EstimationError(f"{name}: {row_of(bad, first_row)} must lie between 0 and 1")
-    return numbers
-
-
-def checked_clusters(clusters: Any, n: int, first_row: int = 0) -> NDArray[Any] | None:
-    """Cluster labels, one per row; none may be missing."""
-    if clusters is None:
-        return None
-    labels = np.asarray(clusters)
-    if labels.shape != (n,):
-        raise EstimationError(f"clusters must have one label per row of X: {n:,}, not {_shape(labels)}")
-    if labels.dtype.kind == "O":
-        missing = np.array([label is None or label != label for label in labels], bool)  # noqa: PLR0124  # nan
-        labels = np.where(missing, "", labels.astype(str))
-    else:
-        missing = labels != labels if labels.dtype.kind == "f" else np.zeros(n, bool)  # noqa: PLR0124  # nan
-    if missing.any():
-        raise EstimationError(f"clusters: {row_of(missing, first_row)} has no label")
-    return labels
-
-
-def _shape(values: NDArray[Any]) -> str:
-    return f"{values.size:,}" if values.ndim == 1 else f"an array of {values.ndim} dimensions"
-
-
-def checked_names(names: Any, X: Any, columns: int, argument: str = "names") -> tuple[str, ...]:
-    """One name per column: as given, from a table's header, or x1, x2, …"""
-    if names is None:
-        header = getattr(X, "column_names", getattr(X, "columns", None))  # Arrow tables; data frames
-        names = [f"x{j + 1}" for j in range(columns)] if header is None else list(header)
-    chosen = tuple(str(name) for name in names)
-    if len(chosen) != columns:
-        raise EstimationError(f"{argument} must hold one name per column of X: {columns}, not {len(chosen)}")
-    if len(set(chosen)) != len(chosen):
-        raise EstimationError(f"{argument} must differ from each other")
-    return chosen
+        allowed = "0 or 1" if reports == 2 else f"a whole number from 0 to {reports - 1}"
+        raise EstimationError(f"y: {row_of(bad, first_row)} must be {allowed}")
+    return labels.astype(np.min_scalar_type(reports - 1))

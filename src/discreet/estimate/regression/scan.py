@@ -13,6 +13,8 @@ from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate.regression.rows import Rows, Source, joined
 
 Floats = NDArray[np.float64]
+#: The probabilities of the reports under a true "no" and under a true "yes".
+Channel = tuple[tuple[float, ...], tuple[float, ...]]
 #: Starts are tried on at most this many rows.
 SAMPLE = 1 << 14
 #: Share of a column that must remain after the others are taken out of it (squared, on the Gram matrix).
@@ -29,7 +31,7 @@ class Scan:
     Attributes
     ----------
     n, informative : int
-        Rows, and those whose report depends on the truth (p00 + p11 ≠ 1).
+        Rows, and those whose report depends on the truth (for two reports, p00 + p11 ≠ 1).
     total : float
         Sum of the weights.
     metric : array
@@ -38,7 +40,7 @@ class Scan:
         Largest absolute entry of each column.
     sample : Rows
         At most ``SAMPLE`` rows, spread evenly; all rows when there are no more.
-    designs : tuple of (p00, p11) or None
+    designs : tuple of Channel or None
         The different designs; None when there are more than four.
     """
 
@@ -48,23 +50,22 @@ class Scan:
     metric: Floats
     scale: Floats
     sample: Rows
-    designs: tuple[tuple[float, float], ...] | None
+    designs: tuple[Channel, ...] | None
     epsilon: tuple[float, float]
     weighted: bool
     clustered: bool
     constant: tuple[bool, ...]
-    yes: int
 
 
 def scan(source: Source, names: Sequence[str]) -> Scan:
     """Read all rows once; refuse what cannot be learned from."""
-    n = informative = yes = 0
+    n = informative = 0
     total = 0.0
     size = len(names)
     gram, everything = np.zeros((size, size)), np.zeros((size, size))
     low, high = np.full(size, np.inf), np.full(size, -np.inf)
     sampler = _Sampler()
-    designs: set[tuple[float, float]] | None = set()
+    designs: set[Channel] | None = set()
     least, most = math.inf, 0.0
     weighted = clustered = False
     for rows in source.chunks():
@@ -72,7 +73,7 @@ def scan(source: Source, names: Sequence[str]) -> Scan:
             raise EstimationError(f"X must have {size} columns in every batch, not {rows.X.shape[1]}")
         tells = rows.tells
         count = int(np.count_nonzero(tells))
-        n, informative, yes = n + rows.size, informative + count, yes + int(np.count_nonzero(rows.report))
+        n, informative = n + rows.size, informative + count
         total += rows.size if rows.weights is None else float(rows.weights.sum())
         X = rows.X if rows.weights is None else rows.X * np.sqrt(rows.weights)[:, None]
         product = X.T @ X
@@ -105,7 +106,6 @@ def scan(source: Source, names: Sequence[str]) -> Scan:
         weighted,
         clustered,
         constant,
-        yes,
     )
 
 
@@ -133,28 +133,28 @@ class _Sampler:
         return joined([rows for _, rows in self._kept])
 
 
-def design_epsilon(p00: Floats, p11: Floats) -> Floats:
-    """ε of each design: the largest log ratio of a report's two probabilities; infinite if one of them is 0."""
+def design_epsilon(channel: Floats) -> Floats:
+    """ε of each row's design: the largest log ratio of a report's two probabilities; infinite if one of them is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        yes = np.abs(np.log(p11) - np.log1p(-p00))
-        no = np.abs(np.log(p00) - np.log1p(-p11))
+        ratio = np.abs(np.log(channel[1]) - np.log(channel[0]))
     # A report that never occurs under either truth (nan) reveals nothing.
-    return np.asarray(np.fmax(np.where(np.isnan(yes), 0.0, yes), np.where(np.isnan(no), 0.0, no)))
+    return np.asarray(np.where(np.isnan(ratio), 0.0, ratio).max(axis=0))
 
 
 def _seen(
-    designs: set[tuple[float, float]] | None, least: float, most: float, rows: Rows
-) -> tuple[set[tuple[float, float]] | None, tuple[float, float]]:
-    p00, p11 = (np.atleast_1d(np.asarray(value, float)) for value in (rows.p00, rows.p11))
-    if p00.size != p11.size:
-        p00, p11 = np.broadcast_arrays(p00, p11)
-    epsilon = design_epsilon(p00, p11)
-    if epsilon.size:
-        least, most = min(least, float(epsilon.min())), max(most, float(epsilon.max()))
+    designs: set[Channel] | None, least: float, most: float, rows: Rows
+) -> tuple[set[Channel] | None, tuple[float, float]]:
+    if not rows.size:
+        return designs, (least, most)
+    epsilon = design_epsilon(rows.channel)
+    least, most = min(least, float(epsilon.min())), max(most, float(epsilon.max()))
     if designs is not None:
-        pairs = p00 + 1j * p11
-        different = pairs[:1] if pairs.size and (pairs == pairs[0]).all() else np.unique(pairs)
-        designs = designs | {(float(pair.real), float(pair.imag)) for pair in different[: _LISTED + 1]}
+        left = rows.channel
+        while left.shape[2] and len(designs) <= _LISTED:
+            first = left[:, :, :1]
+            no, yes = first[:, :, 0].tolist()
+            designs = designs | {(tuple(no), tuple(yes))}
+            left = left[:, :, (left != first).any(axis=(0, 1))]
         if len(designs) > _LISTED:
             designs = None
     return designs, (least, most)

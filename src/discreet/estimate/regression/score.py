@@ -1,136 +1,189 @@
 """Score tests and intervals that keep their level where the maximum of the likelihood is infinite.
 
 Under strong randomisation the likelihood is often highest for a step function of the covariates, which fits the noise:
-the likelihood ratio then rejects the truth far too often. Neyman's C(α) test avoids the maximum: it needs the other
-coefficients only from some consistent estimate. Here they solve ``Σ cᵢ xᵢ(ỹᵢ − G(xᵢ'β)) = 0`` for unbiased labels
-``ỹ = (y − 1 + p00)/(p00 + p11 − 1)``, the gradient of a concave function for every link; the statistic is the
-efficient score at that point, squared, over its variance.
+the likelihood ratio then rejects the truth far too often. A score test avoids the maximum. Here it belongs to the
+estimating equations of unbiased labels ỹ, with weights w that do not depend on the value under test:
 
-J. Neyman (1959), Optimal asymptotic tests of composite statistical hypotheses, in *Probability and Statistics: The
-Harald Cramér Volume*.
+    Σ wᵢ xᵢ (ỹᵢ − G(xᵢ'β)) = 0,
+
+the gradient of a concave function for every link. With b_j given, the other coefficients solve their own equations;
+what is left in the j-th, squared, over its variance (which allows for the others having been estimated) is chi-square
+with one degree of freedom when b_j is true (Boos 1992). By concavity what is left falls in b_j. Neyman's C(α)
+test, whose weights g/V are taken at the value under test, has no such order: far away it uses a few rows only, and
+accepts values that nearer ones were rejected for.
+
+The weights are g/V, V the variance of ỹ, at a fit with the weights of G = ½ that is pulled to zero by one row's worth
+of information. That fit is consistent, so that in large samples the test is as powerful as the likelihood's own score
+test; for direct answers and the logit link the weights are equal and the test is Rao's.
+
+D. D. Boos (1992), On generalized score tests, *The American Statistician* 46, 327–333. J. Neyman (1959), Optimal
+asymptotic tests of composite statistical hypotheses, in *Probability and Statistics: The Harald Cramér Volume*.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from discreet.estimate.regression.links import Link, link_named
+from discreet.estimate.regression.likelihood import report_probabilities
+from discreet.estimate.regression.links import Link
+from discreet.estimate.regression.rows import Rows, made_by
 
 Floats = NDArray[np.float64]
-#: A weak pull to zero, in rows' worth of information, so that the equations always have a solution.
+#: The pull to zero of the fit that the weights come from, in rows' worth of information.
+_PILOT_PULL = 1.0
+#: A weak one, so that the equations always have a solution.
 _PULL = 1e-3
-#: A coefficient that moves the linear predictor by this much, at the typical size of its column, is called infinite.
+#: The estimate is drawn back to linear predictors of this root mean square, and values are tried up to twice as far
+#: from it, on the scale of what the other columns leave of a column: what is accepted there is called infinite.
 _FAR = 50.0
+#: Labels vary least at a G that is not nearer to 0 or 1 than this.
+_EDGE = 1e-6
+#: Each value that is tried lies so much further out than the one before.
+_GROWTH = 2.0
+#: A root that exceeds its quantile by this much ends the search on its side. Beyond, what is left in the equation can
+#: only grow; the variance would have to grow more than tenfold for another value to be accepted.
+_HOPELESS = 5.0
+#: Longest Newton step at first, in units of linear predictors.
+_LONGEST = 4.0
+#: Size of the last one.
+_SMALL = 1e-8
 
 
-def score_statistic(
-    X: Floats,
-    reports: ArrayLike,
-    p00: ArrayLike,
-    p11: ArrayLike,
-    link: str,
-    column: int,
-    value: float,
-    offset: ArrayLike = 0.0,
-) -> float:
-    """Of the hypothesis that one coefficient has this value; chi-square with one degree of freedom when it is true."""
-    function = link_named(link)
-    no_kept, yes_kept = np.asarray(p00, float), np.asarray(p11, float)
-    lift: Floats = no_kept + yes_kept - 1
-    labels: Floats = (np.asarray(reports, float) - 1 + no_kept) / lift
-    others = [j for j in range(X.shape[1]) if j != column]
-    fixed: Floats = value * X[:, column] + np.asarray(offset, float)
-    rest = _other_coefficients(X[:, others], labels, np.broadcast_to(lift**2, labels.shape), fixed, function)
-    no, yes, slope = function.parts(np.asarray(X[:, others] @ rest + fixed))
-    reported = (1 - no_kept) * no + yes_kept * yes
-    variance = reported * (1 - reported) / lift**2
-    # A direct answer that is certain in floats has no slope either, and says nothing about this coefficient.
-    weights = np.divide(slope, variance, out=np.zeros_like(slope), where=variance > 0)
-    score = X.T @ (weights * (labels - yes))
-    information = (X * (weights * slope)[:, None]).T @ X
-    # What the other coefficients explain of this one's score is taken out of it.
-    direction = np.zeros(X.shape[1])
-    direction[column] = 1.0
-    if others:
-        inner = information[np.ix_(others, others)]
-        direction[others] = -np.linalg.lstsq(inner, information[others, column], rcond=None)[0]
-    spread = float(direction @ information @ direction)
-    return float((direction @ score) ** 2 / spread) if spread > 0 else 0.0
+class ScoreTest:
+    """Score tests of single coefficients, on the rows whose reports tell something.
 
-
-def score_interval(
-    X: Floats,
-    reports: ArrayLike,
-    p00: ArrayLike,
-    p11: ArrayLike,
-    link: str,
-    column: int,
-    critical: float,
-    step: float,
-    offset: ArrayLike = 0.0,
-) -> tuple[float, float]:
-    """The values around the estimate from unbiased labels that the score test does not reject.
-
-    Parameters
-    ----------
-    critical : float
-        The chi-square quantile.
-    step : float
-        A first guess of the standard error; only speed depends on it.
+    Inside, columns are scaled to a root mean square of 1; values come and go in the units of the user.
     """
-    lift: Floats = np.asarray(p00, float) + np.asarray(p11, float) - 1
-    labels: Floats = (np.asarray(reports, float) - 1 + np.asarray(p00, float)) / lift
-    weights = np.broadcast_to(lift**2, labels.shape)
-    fixed = np.broadcast_to(np.asarray(offset, float), labels.shape)
-    centre = float(_other_coefficients(X, labels, weights, fixed, link_named(link))[column])
-    limit = _FAR / float(np.sqrt((X[:, column] ** 2).mean()))
 
-    def rejected(value: float) -> bool:
-        return score_statistic(X, reports, p00, p11, link, column, value, offset) > critical
+    def __init__(self, rows: Rows, link: Link) -> None:
+        rows = rows.take(np.flatnonzero(rows.tells))
+        self._rows, self._link = rows, link
+        self._scale = np.sqrt((rows.X**2).mean(axis=0))
+        self._X = rows.X / self._scale
+        self._metric = self._X.T @ self._X / rows.size  # c'Mc is the mean square of the linear predictors X c
+        self._offset = np.zeros(rows.size) if rows.offset is None else rows.offset
+        everything = np.arange(self._X.shape[1])
+        self._label_everyone(np.full(rows.size, 0.5), np.ones(rows.size))
+        pilot = self._solve(everything, self._offset, np.zeros(everything.size), _PILOT_PULL)
+        _, yes, slope = link.parts(self._X @ pilot + self._offset)
+        if slope.max() > 0:  # otherwise every answer is certain in floats, and equal weights stay
+            self._label_everyone(yes, slope / slope.max())
+        centre = self._solve(everything, self._offset, pilot, _PULL)
+        self._centre = centre * min(_FAR / max(math.sqrt(centre @ self._metric @ centre), 1e-300), 1.0)
+        self._latest: dict[int, Floats] = {}
 
-    if rejected(centre):
-        return math.nan, math.nan
-    low, high = (_end(rejected, centre, sign * min(step, limit / 8), limit) for sign in (-1.0, 1.0))
-    return low, high
+    def _label_everyone(self, yes: Floats, slope: Floats) -> None:
+        """Labels that are unbiased for every G and vary least at this one, and weights g over their variance.
+
+        ``φ_r = G + d_r/(m_r A)``, A = Σ d_r²/m_r the inverse of the variance; d_r and m_r as for the likelihood. For
+        two reports φ is ``(y − 1 + p00)/(p00 + p11 − 1)`` whatever G is.
+        """
+        yes = np.clip(yes, _EDGE, 1 - _EDGE)
+        d, chances = self._rows.difference, self._rows.channel[0] * (1 - yes) + self._rows.channel[1] * yes
+        part = np.divide(d, chances, out=np.zeros_like(chances), where=chances > 0)
+        information = (d * part).sum(axis=0)
+        self._label_of_report = yes + part / information
+        self._labels = made_by(self._label_of_report[None], self._rows.report)[0]
+        self._weights = slope * information
+
+    def _moments(self, eta: Floats) -> tuple[Floats, Floats, Floats]:
+        """G, its slope, and the variance of the unbiased label."""
+        _, yes, slope = self._link.parts(eta)
+        chances = report_probabilities(eta, self._link, self._rows)
+        return yes, slope, np.asarray((chances * (self._label_of_report - yes) ** 2).sum(axis=0))
+
+    def _solve(self, columns: NDArray[np.int64], fixed: Floats, start: Floats, pull: float) -> Floats:
+        """Newton's method on the concave function, whose longest step is halved at every turn."""
+        X, rest, weights = self._X[:, columns], start, self._weights
+        metric = self._metric[np.ix_(columns, columns)]
+        force = pull * float(weights.mean()) * metric
+        limit, last = _LONGEST, np.zeros(columns.size)
+        for _ in range(200 if columns.size else 0):
+            _, yes, slope = self._link.parts(X @ rest + fixed)
+            gradient = X.T @ (weights * (self._labels - yes)) - force @ rest
+            curvature = (X * (weights * slope)[:, None]).T @ X + force
+            step = np.linalg.solve(curvature, gradient)
+            length = math.sqrt(max(float(step @ metric @ step), 0.0))
+            if length > limit and step @ metric @ last < 0:
+                limit /= 2
+            last = step / max(length / limit, 1.0)
+            rest = rest + last
+            if length < _SMALL:
+                break
+        return np.asarray(rest)
+
+    def _root(self, column: int, value: float) -> tuple[float, float]:
+        """The signed root of the statistic at a scaled value, and a standard error of the coefficient there."""
+        others = np.delete(np.arange(self._X.shape[1]), column)
+        fixed = self._offset + value * self._X[:, column]
+        rest = self._solve(others, fixed, self._latest.get(column, self._centre[others]), _PULL)
+        self._latest[column] = rest
+        yes, slope, variance = self._moments(self._X[:, others] @ rest + fixed)
+        own, X = self._X[:, column], self._X[:, others]
+        pressed = (self._weights * slope)[:, None] * X
+        # What the other coefficients take up of this one's equation is taken out of it.
+        inner = pressed.T @ X + _PULL * float(self._weights.mean()) * self._metric[np.ix_(others, others)]
+        free = own - X @ np.linalg.solve(inner, pressed.T @ own)
+        instrument = self._weights * free
+        spread = math.sqrt(float(instrument**2 @ variance))
+        if spread == 0:
+            return 0.0, math.inf
+        steepness = float((instrument * slope) @ own)
+        return float(instrument @ (self._labels - yes)) / spread, spread / steepness if steepness > 0 else math.inf
+
+    def statistic(self, column: int, value: float) -> float:
+        """Of the hypothesis that one coefficient has this value; chi-square(1) when it is true."""
+        return self._root(column, value * float(self._scale[column]))[0] ** 2
+
+    def interval(self, column: int, quantile: float) -> tuple[float, float]:
+        """From the lowest to the highest value that the test accepts, which is when ``|root| ≤ quantile``.
+
+        Values further and further out are tried on both sides of the estimate, and rejected ones are passed over. An
+        end is infinite when the furthest value is accepted. (nan, nan): every value that was tried is rejected.
+        """
+        centre = float(self._centre[column])
+        # One over the root mean square of what the other columns leave of this one.
+        unit = math.sqrt(float(np.linalg.inv(self._metric)[column, column]))
+        root, error = self._root(column, centre)
+        step = min(quantile * error / 2, _FAR * unit / 8)
+        points = {centre: abs(root) - quantile}
+        for side in (-1.0, 1.0):
+            self._latest.pop(column, None)  # every solution starts from the one before, the first from the estimate
+            for value in _further(centre, side * step, 2 * _FAR * unit):
+                points[value] = self._excess(column, value, quantile)
+                if points[value] > _HOPELESS:
+                    break
+        values = sorted(points)
+        inside = [place for place, value in enumerate(values) if points[value] <= 0]
+        if not inside:
+            return math.nan, math.nan
+        low = self._end(column, quantile, values, inside[0], -1)
+        high = self._end(column, quantile, values, inside[-1], 1)
+        return low / float(self._scale[column]), high / float(self._scale[column])
+
+    def _excess(self, column: int, value: float, quantile: float) -> float:
+        return abs(self._root(column, value)[0]) - quantile
+
+    def _end(self, column: int, quantile: float, points: list[float], place: int, side: int) -> float:
+        """Where the test begins to reject beyond the outermost accepted point."""
+        from scipy.optimize import brentq
+
+        if not 0 <= place + side < len(points):
+            return side * math.inf
+        inside, outside = points[place], points[place + side]
+        if self._excess(column, inside, quantile) == 0:
+            return inside
+        found = brentq(lambda value: self._excess(column, value, quantile), inside, outside, xtol=1e-9, rtol=1e-9)
+        return float(found)
 
 
-def _end(rejected: Callable[[float], bool], centre: float, step: float, limit: float) -> float:
-    """Double the step until a value is rejected, then halve the gap; infinite when none within the limit is."""
-    inside, outside = centre, centre + step
-    while not rejected(outside):
-        if abs(outside) > limit:
-            return math.copysign(math.inf, step)
-        step *= 2
-        inside, outside = outside, outside + step
-    for _ in range(40):
-        middle = (inside + outside) / 2
-        if rejected(middle):
-            outside = middle
-        else:
-            inside = middle
-        if abs(outside - inside) <= 1e-7 * max(1.0, abs(outside)):
-            break
-    return (inside + outside) / 2
-
-
-def _other_coefficients(X: Floats, labels: Floats, weights: Floats, offset: Floats, link: Link) -> Floats:
-    """Newton's method on the concave function, with steps of at most one unit of the linear predictors' size."""
-    if X.shape[1] == 0:  # a model with one coefficient has no others
-        return np.zeros(0)
-    scale = np.sqrt((X**2).mean(axis=0))
-    X, rest = X / scale, np.zeros(X.shape[1])
-    pull = _PULL * float(weights.mean())
-    for _ in range(200):
-        _, yes, slope = link.parts(X @ rest + offset)
-        gradient = X.T @ (weights * (labels - yes)) - pull * rest
-        curvature = (X * (weights * slope)[:, None]).T @ X + pull * np.eye(len(rest))
-        step = np.linalg.solve(curvature, gradient)
-        longest = float(np.abs(step).max())
-        rest = rest + step / max(longest, 1.0)
-        if longest < 1e-8:
-            break
-    return np.asarray(rest / scale)
+def _further(centre: float, step: float, reach: float) -> list[float]:
+    """Values beyond the centre, each step longer than the one before, the last at the end of the reach."""
+    steps = []
+    while abs(step) < reach:
+        steps.append(step)
+        step *= _GROWTH
+    return [centre + move for move in (*steps, math.copysign(reach, step))]

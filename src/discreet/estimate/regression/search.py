@@ -18,6 +18,8 @@ _PULL = 0.01
 _RANDOM, _SPREAD = 4, 1.5
 #: A standard error, per unit of root mean squared linear predictor, from which on infinity is considered.
 _VAGUE = 20.0
+#: Log-likelihoods that differ by less are equal.
+_HIGHER = 1e-3
 #: A standard error in the sample, on the same scale, from which on its optimum may say nothing of
 #: that of all rows: under strong randomisation a sample can be highest far away, at a step that fits its noise.
 _LOOSE = 0.25
@@ -35,17 +37,25 @@ class Found:
     others : tuple of float
         Log-likelihoods of the other local maxima that were met.
     starts : int
+    higher : float
+        By how much the best step function of the covariates beats this optimum, where that was looked for.
     """
 
     optimum: Optimum
     direction: Floats | None
     others: tuple[float, ...]
     starts: int
+    higher: float = 0.0
+
+    @property
+    def local(self) -> bool:
+        """Whether a higher log-likelihood is known far away."""
+        return self.higher > _HIGHER
 
     @property
     def converged(self) -> bool:
-        """Whether this is a finite maximum."""
-        return self.optimum.outcome == "maximum" and self.direction is None
+        """Whether this is a finite maximum, and no higher point is known."""
+        return self.optimum.outcome == "maximum" and self.direction is None and not self.local
 
     def status(self, names: Sequence[str], scale: Floats) -> str:
         """What happened, in words."""
@@ -54,6 +64,11 @@ class Found:
             return (
                 "the maximum likelihood estimate is infinite: the log-likelihood does not fall as "
                 f"{listed(moving)} {'grows' if len(moving) == 1 else 'grow'} without bound"
+            )
+        if self.local:
+            return (
+                f"a local maximum: the log-likelihood is higher by {self.higher:.2f} far away, at a step function of "
+                "the covariates"
             )
         if self.optimum.outcome == "maximum":
             return "converged"
@@ -113,7 +128,7 @@ def search_with_sample(surface: Surface, sample: Surface, starts: Sequence[Float
     more: list[Floats] = []
     if found[0].outcome != "maximum":
         more = candidates[1:] or [np.zeros(scale.size)]
-    elif _loose(tried[0], sample.metric):
+    elif loose(tried[0], sample.metric):
         more = [np.zeros(scale.size)]
     for start in more:
         one = maximise(surface, start, scale=scale, known=found)
@@ -122,8 +137,8 @@ def search_with_sample(surface: Surface, sample: Surface, starts: Sequence[Float
     return chosen(surface, found, scale, len(starts))
 
 
-def _loose(optimum: Optimum, metric: Floats) -> bool:
-    """Whether some linear predictor of unit size has a large standard error at this optimum."""
+def loose(optimum: Optimum, metric: Floats) -> bool:
+    """Whether some linear predictor of unit size has a standard error above a quarter at this optimum."""
     weakest = np.linalg.eigvals(np.linalg.solve(metric, optimum.information)).real.min()
     return bool(weakest < 1.0 / _LOOSE**2)
 

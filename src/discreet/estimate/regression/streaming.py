@@ -8,9 +8,10 @@ from typing import Any
 
 from discreet.errors import EstimationError
 from discreet.estimate.regression.binary import BinaryRegression
+from discreet.estimate.regression.checks import checked_names
 from discreet.estimate.regression.fit import fit_binary
 from discreet.estimate.regression.links import link_named
-from discreet.estimate.regression.rows import CHUNK, Rows, checked_names, checked_rows
+from discreet.estimate.regression.rows import CHUNK, Rows, checked_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,11 +20,28 @@ class Batch:
 
     X: Any
     y: Any
-    p00: Any
-    p11: Any
+    p00: Any = None
+    p11: Any = None
     weights: Any = None
     offset: Any = None
     clusters: Any = None
+    mechanism: Any = None
+    designs: Any = None
+
+    def checked(self, first_row: int = 0) -> Rows:
+        """The rows, checked."""
+        return checked_rows(
+            self.X,
+            self.y,
+            self.p00,
+            self.p11,
+            self.weights,
+            self.offset,
+            self.clusters,
+            first_row,
+            mechanism=self.mechanism,
+            designs=self.designs,
+        )
 
 
 class StreamRows:
@@ -37,14 +55,15 @@ class StreamRows:
         """All rows, checked; a new pass each time."""
         first_row = 0
         given: tuple[bool, ...] | None = None
+        reports: int | None = None
         for batch in self._batches():
-            rows = checked_rows(
-                batch.X, batch.y, batch.p00, batch.p11, batch.weights, batch.offset, batch.clusters, first_row
-            )
+            rows = batch.checked(first_row)
             extras = tuple(getattr(batch, name) is not None for name in ("weights", "offset", "clusters"))
             if given is not None and extras != given:
                 raise EstimationError("weights, offset and clusters must be in every batch or in none")
-            given = extras
+            if reports not in (None, rows.reports):
+                raise EstimationError("every batch must have the same number of different reports")
+            given, reports = extras, rows.reports
             for start in range(0, rows.size, CHUNK):
                 yield rows.take(slice(start, start + CHUNK))
             first_row += rows.size
@@ -61,6 +80,7 @@ def binary_regression_batches(
     *,
     link: str = "logit",
     names: Sequence[str] | None = None,
+    penalty: str | None = None,
 ) -> BinaryRegression:
     """:func:`binary_regression` on batches, in bounded memory.
 
@@ -69,7 +89,7 @@ def binary_regression_batches(
     batches : function or sequence
         A function that returns the batches afresh each time it is called, because every pass reads them all; or a
         sequence. One :class:`Batch` holds some rows, in any number.
-    link, names
+    link, names, penalty
         As for :func:`binary_regression`.
 
     Notes
@@ -82,5 +102,5 @@ def binary_regression_batches(
     first = next(iter(make()), None)
     if first is None:
         raise EstimationError("there are no batches, and nothing to fit")
-    columns = checked_rows(first.X, first.y, first.p00, first.p11).X.shape[1]
-    return fit_binary(StreamRows(make), chosen, checked_names(names, first.X, columns))
+    columns = first.checked().X.shape[1]
+    return fit_binary(StreamRows(make), chosen, checked_names(names, first.X, columns), penalty)

@@ -1,0 +1,102 @@
+"""What a user gave to a regression, checked: an error names the argument and the row, never a value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import EstimationError
+
+Floats = NDArray[np.float64]
+
+
+def row_of(bad: NDArray[np.bool_], first_row: int) -> str:
+    """Where the first bad row is, in words."""
+    return f"row {first_row + int(np.flatnonzero(bad)[0])} (counted from 0)"
+
+
+def floats(values: Any, name: str) -> Floats:
+    """Numbers of any type as floats."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf" and array.dtype.kind != "O":
+            raise TypeError
+        return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise EstimationError(f"{name} must hold numbers only") from None
+
+
+def checked_matrix(X: Any, name: str, first_row: int = 0) -> Floats:
+    """Covariates: two-dimensional and finite."""
+    design = floats(X, name)
+    if design.ndim != 2:
+        raise EstimationError(f"{name} must have two dimensions, rows and columns, not {design.ndim}")
+    with np.errstate(over="ignore", invalid="ignore"):
+        fine = bool(np.isfinite(design.sum()))  # one addition per number; looked at closely only on suspicion
+    if not fine and not np.isfinite(design).all():
+        bad = ~np.isfinite(design)
+        column = int(np.flatnonzero(bad.any(axis=0))[0])
+        raise EstimationError(
+            f"{name}: {row_of(np.asarray(bad.any(axis=1)), first_row)}, column {column} is missing or infinite; "
+            "leave out such rows or fill them in first"
+        )
+    return design
+
+
+def checked_numbers(values: Any, n: int, name: str, first_row: int = 0) -> Floats:
+    """One finite number per row."""
+    numbers = floats(values, name)
+    if numbers.shape != (n,):
+        raise EstimationError(f"{name} must have one number per row of X: {n:,}, not {shape_of(numbers)}")
+    if not np.isfinite(numbers).all():
+        raise EstimationError(f"{name}: {row_of(np.asarray(~np.isfinite(numbers)), first_row)} is missing or infinite")
+    return numbers
+
+
+def checked_weights(weights: Any, n: int, first_row: int = 0) -> Floats | None:
+    """Survey weights: positive and finite."""
+    if weights is None:
+        return None
+    numbers = checked_numbers(weights, n, "weights", first_row)
+    if not (numbers > 0).all():
+        raise EstimationError(
+            f"weights: {row_of(numbers <= 0, first_row)} must be positive; leave out rows that do not count"
+        )
+    return numbers
+
+
+def checked_clusters(clusters: Any, n: int, first_row: int = 0) -> NDArray[Any] | None:
+    """Cluster labels, one per row; none may be missing."""
+    if clusters is None:
+        return None
+    labels = np.asarray(clusters)
+    if labels.shape != (n,):
+        raise EstimationError(f"clusters must have one label per row of X: {n:,}, not {shape_of(labels)}")
+    if labels.dtype.kind == "O":
+        missing = np.array([label is None or label != label for label in labels], bool)  # noqa: PLR0124  # nan
+        labels = np.where(missing, "", labels.astype(str))
+    else:
+        missing = labels != labels if labels.dtype.kind == "f" else np.zeros(n, bool)  # noqa: PLR0124  # nan
+    if missing.any():
+        raise EstimationError(f"clusters: {row_of(missing, first_row)} has no label")
+    return labels
+
+
+def shape_of(values: NDArray[Any]) -> str:
+    """The size of an array, in words."""
+    return f"{values.size:,}" if values.ndim == 1 else f"an array of {values.ndim} dimensions"
+
+
+def checked_names(names: Any, X: Any, columns: int, argument: str = "names") -> tuple[str, ...]:
+    """One name per column: as given, from a table's header, or x1, x2, …"""
+    if names is None:
+        header = getattr(X, "column_names", getattr(X, "columns", None))  # Arrow tables; data frames
+        names = [f"x{j + 1}" for j in range(columns)] if header is None else list(header)
+    chosen = tuple(str(name) for name in names)
+    if len(chosen) != columns:
+        raise EstimationError(f"{argument} must hold one name per column of X: {columns}, not {len(chosen)}")
+    if len(set(chosen)) != len(chosen):
+        raise EstimationError(f"{argument} must differ from each other")
+    return chosen
