@@ -213,6 +213,7 @@ def test_opening_a_release_works_nothing_out(tmp_path):
     names = [f"c{i}" for i in range(300)]
     yes_no = {"kind": "binary", "values": [False, True]}
     data = manifest()
+    del data["content"]  # or the digests would be refused first
     data["rows"] = 2
     data["columns"] = [{"name": name, "role": "private"} for name in names]
     data["blocks"][0] |= {"columns": names, "mechanism": joint, "domain": yes_no, "domains": [yes_no] * 300}
