@@ -24,6 +24,9 @@ NUMBER_CHARACTERS = 4_300
 #: this power floating point has ended anyway.
 NUMBER_EXPONENT = 400
 
+#: Bytes of a key in PEM form, which has a few hundred.
+KEY_BYTES = 100_000
+
 # Mechanisms and domains.
 
 #: Largest ε whose exponential is worked out: e^(10^9) has 400 million digits. Designs end near 180 anyway, where the

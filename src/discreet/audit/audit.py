@@ -12,6 +12,7 @@ from discreet.audit.signatures import signature_finding
 from discreet.errors import InputError
 from discreet.manifest import Release
 from discreet.manifest.signature import PublicKey
+from discreet.manifest.storage import other_manifest, sidecar_path
 
 
 def audit(release: Release, *, public_key: str | os.PathLike[str] | PublicKey | None = None) -> Audit:
@@ -32,6 +33,7 @@ def audit(release: Release, *, public_key: str | os.PathLike[str] | PublicKey | 
     return Audit(
         (
             signature_finding(release, key),
+            *_beside(release),
             *guarantee_findings(release.manifest),
             *cell_findings(release),
             _randomness(release),
@@ -46,6 +48,14 @@ def _public_key(given: Any) -> PublicKey | None:
     if not isinstance(given, (str, os.PathLike)):
         raise InputError(f"public_key must be a path or a PublicKey, not {type(given).__name__}")
     return PublicKey.read(given)
+
+
+def _beside(release: Release) -> list[Finding]:
+    """People and other programs read the file beside a table, so it must be the manifest that was checked."""
+    if release.path is None or not other_manifest(release.path, release.document):
+        return []
+    shown = sidecar_path(release.path).name
+    return [Finding("manifest", "failure", f"{shown} is not the manifest that was checked here: do not believe it")]
 
 
 def _randomness(release: Release) -> Finding:

@@ -309,12 +309,20 @@ def _title(value: Any) -> str | None:
 def parsed(content: str | bytes) -> Mapping[str, Any]:
     """The object that JSON text holds, of bounded depth and without numbers that are none."""
     try:
-        data = json.loads(content, parse_constant=refuse_constant)
+        data = json.loads(content, parse_constant=refuse_constant, object_pairs_hook=_distinct)
     except (ValueError, RecursionError):
-        raise ManifestError("the manifest is damaged: it is not valid JSON") from None
+        raise ManifestError("the manifest is damaged: it is not valid JSON, or gives a key twice") from None
     if limits.nested_too_deep(data):
         raise ManifestError(f"the manifest is damaged: it is nested deeper than {limits.NESTING} levels")
     return mapping(data, "the top level")
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; of a key that is given twice every reader would believe another value."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError
+    return found
 
 
 def refuse_constant(name: str) -> NoReturn:

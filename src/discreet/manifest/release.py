@@ -178,6 +178,11 @@ class Release:
         """The manifest as plain data exactly as it was published: this is what a signature is of."""
         return self.manifest.to_dict() if self._document is None else self._document
 
+    @property
+    def path(self) -> Path | None:
+        """Where the table lies, when it lies in a file."""
+        return self._stored.path
+
     def block(self, column: str) -> Block:
         """How a private column was randomised."""
         block = self.manifest.block(self._column(column).name)

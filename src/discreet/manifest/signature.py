@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from discreet import limits
 from discreet.errors import ManifestError, ReleaseError, SystemFailureError
 from discreet.manifest.canonical_json import canonical_json
 from discreet.manifest.checks import mapping, one_of
+from discreet.manifest.tables import ordinary_content
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -198,21 +200,33 @@ def new_keys(path: str | os.PathLike[str], passphrase: str | None = None) -> tup
         The private file, mode 0600, and the public one: ``steward.pem`` and ``steward.public.pem``.
     """
     private = Path(path)
+    if not private.name:
+        raise ReleaseError(f'"{path}" is no name for a file; say how the private key is to be called, e.g. steward.pem')
+    if passphrase == "":
+        raise ReleaseError("an empty passphrase protects nothing; give another, or none to leave the key unencrypted")
     public = private.with_name(f"{private.stem}.public.pem")
     for file in (private, public):
         if file.exists():
             raise ReleaseError(f"{file} exists already; a key is never overwritten, choose another name")
     key = SigningKey.generate()
     _write(private, key.pem(passphrase), 0o600)
-    _write(public, key.public.pem(), 0o644)
+    try:
+        _write(public, key.public.pem(), 0o644)
+    except BaseException:  # half a pair is of no use, and would stand in the way of the next one
+        private.unlink()
+        raise
     return private, public
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+        except BaseException:
+            path.unlink()
+            raise
     except FileNotFoundError:
         raise ReleaseError(f"there is no folder {path.parent}") from None
     except OSError as error:
@@ -221,7 +235,7 @@ def _write(path: Path, content: bytes, mode: int) -> None:
 
 def _content(path: str | os.PathLike[str]) -> bytes:
     try:
-        return Path(path).read_bytes()
+        return ordinary_content(Path(path), limits.KEY_BYTES)
     except (FileNotFoundError, IsADirectoryError):
         raise ReleaseError(f"there is no key file {path}") from None
     except OSError as error:

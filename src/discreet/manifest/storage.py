@@ -28,7 +28,7 @@ from discreet import limits
 from discreet.errors import DiscreetError, ManifestError, ReleaseError
 from discreet.manifest.checks import mapping
 from discreet.manifest.document import FORMAT, Manifest, check_format, parsed
-from discreet.manifest.tables import PARQUET, ParquetTable, reading
+from discreet.manifest.tables import PARQUET, ParquetTable, ordinary_content, reading
 
 #: The key in the metadata of a Parquet file. It never changes.
 KEY = b"discreet"
@@ -106,7 +106,8 @@ def read_csv_manifest(path: Path) -> tuple[Manifest, Mapping[str, Any]]:
     """The manifest beside a CSV file, checked against the digest of the file, and its plain data."""
     before = _manifests(path)
     digest = _sha256(path)
-    for content in (*before, *_manifests(path)):  # again, since a replacement may have come in between
+    # Again, since a replacement may have come in between; what everybody sees goes before what waits.
+    for content in (*reversed(before), *reversed(_manifests(path))):
         if _table_digest(content) == digest:
             data = parsed(content)
             return Manifest.from_dict(data), data
@@ -115,6 +116,21 @@ def read_csv_manifest(path: Path) -> tuple[Manifest, Mapping[str, Any]]:
     raise ManifestError(
         f"{path.name} does not match its manifest: its SHA-256 differs, so it was changed or is being replaced"
     )
+
+
+def other_manifest(path: Path, document: Mapping[str, Any]) -> bool:
+    """Whether a file beside a table passes for its manifest and is not this one, which was read from elsewhere."""
+    try:
+        return parsed(manifest_bytes(sidecar_path(path))) != document
+    except FileNotFoundError:
+        return False
+    except (DiscreetError, OSError):
+        return True
+
+
+def manifest_bytes(path: Path) -> bytes:
+    """What a file beside a table holds, in the size that a manifest can have."""
+    return ordinary_content(path, limits.MANIFEST_BYTES)
 
 
 def is_manifest(content: bytes) -> bool:
@@ -149,11 +165,7 @@ def _beside(path: Path) -> list[bytes]:
     found = []
     for beside in (staged_path(path), sidecar_path(path)):
         with reading(beside, "manifest"), contextlib.suppress(FileNotFoundError, IsADirectoryError):
-            if beside.stat().st_size > limits.MANIFEST_BYTES:
-                raise ManifestError(
-                    f"{beside.name} is over the limit of {limits.MANIFEST_BYTES:,} bytes for a manifest"
-                )
-            found.append(beside.read_bytes())
+            found.append(manifest_bytes(beside))
     return found
 
 

@@ -6,6 +6,8 @@ An error never quotes a cell: a row of a CSV file may be private.
 from __future__ import annotations
 
 import csv
+import os
+import stat
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -54,6 +56,8 @@ class TableFile(ABC):
 
     #: Whether every cell is text, as in a CSV file.
     text: bool = False
+    #: Where it lies, if it is a file.
+    path: Path | None = None
 
     @property
     @abstractmethod
@@ -72,6 +76,8 @@ class TableFile(ABC):
 
 class ParquetTable(TableFile):
     """A Parquet file."""
+
+    path: Path
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -105,6 +111,7 @@ class CsvTable(TableFile):
     """A CSV file with a header, in UTF-8, separated by commas. An empty cell is null, every other one is text."""
 
     text = True
+    path: Path
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -198,6 +205,27 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         if error.errno is None:  # Arrow's word for a file whose inside makes no sense
             raise ReleaseError(f"{path.name} cannot be read as a {kind} file") from None
         raise SystemFailureError(f"{path} cannot be read: {error.strerror or type(error).__name__}") from None
+
+
+def ordinary_content(path: Path, most: int) -> bytes:
+    """Everything in a file of bounded size; a pipe or a device, which may never end, is refused without waiting for it.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    ReleaseError
+        It is not an ordinary file, or a larger one.
+    """
+    # On Windows a file is opened as text unless this is said, and no pipe has a place in a folder.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with open(path, "rb", opener=lambda name, _: os.open(name, flags)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ReleaseError(f"{path.name} is not an ordinary file")
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise ReleaseError(f"{path.name} is over the limit of {most:,} bytes")
+    return content
 
 
 def file_table(path: Path) -> TableFile:

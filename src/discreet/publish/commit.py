@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO
 
 from discreet.errors import ReleaseError, SystemFailureError
-from discreet.manifest.storage import belongs, is_manifest, is_torn, sidecar_path, staged_path
+from discreet.manifest.storage import belongs, is_manifest, is_torn, manifest_bytes, sidecar_path, staged_path
 from discreet.publish.lock import Lock
 
 _LEFT_OVER = re.compile(r"\.discreet-(?P<output>.+)\.(?:tmp|lock|manifest)", re.DOTALL)
@@ -66,7 +66,7 @@ def recover(output: Path) -> None:
     """Finish or undo what was begun for an output. Whoever calls this holds its lock."""
     waiting = staged_path(output)
     with contextlib.suppress(FileNotFoundError):
-        if belongs(waiting.read_bytes(), output):
+        if _belongs(waiting, output):
             finish(output)
         else:
             waiting.unlink()
@@ -101,7 +101,7 @@ def finish(output: Path) -> None:
 
 def refuse_stranger(sidecar: Path) -> None:
     """A file where the manifest must go is replaced only if it is a manifest."""
-    if os.path.lexists(sidecar) and not (sidecar.is_file() and is_manifest(sidecar.read_bytes())):
+    if os.path.lexists(sidecar) and not (sidecar.is_file() and is_manifest(manifest_bytes(sidecar))):
         raise ReleaseError(f"{sidecar} exists and is not a manifest of discreet; move it away, or choose another name")
 
 
@@ -169,9 +169,17 @@ def already_there(path: Path) -> ReleaseError:
 def _sidecar_of(output: Path) -> Path | None:
     """The manifest beside the table that is there now."""
     with contextlib.suppress(OSError):
-        if belongs(sidecar_path(output).read_bytes(), output):
+        if _belongs(sidecar_path(output), output):
             return sidecar_path(output)
     return None
+
+
+def _belongs(manifest: Path, output: Path) -> bool:
+    """Whether what lies there is the manifest of a table; a pipe or a device is none."""
+    try:
+        return belongs(manifest_bytes(manifest), output)
+    except ReleaseError:
+        return False
 
 
 def _lock_path(output: Path) -> Path:
