@@ -59,7 +59,7 @@ CASES = {
     "fixed bytes": (pa.array([b"ab"], pa.binary(2)), "bytes", b"\1\3ab"),
     "dates": (pa.array([datetime.date(1970, 1, 3)]), "date", b"\1\0\2"),
     "long dates": (pa.array([datetime.date(1970, 1, 3)], pa.date64()), "date", b"\1\0\2"),
-    "instants": (pa.array([5], pa.timestamp("us", "Europe/Berlin")), "timestamp[us]", b"\1\0\5"),
+    "instants": (pa.array([5], pa.timestamp("us", "Europe/Berlin")), "timestamp[us, Europe/Berlin]", b"\1\0\5"),
     "seconds": (pa.array([5], pa.timestamp("s")), "timestamp[ms]", b"\2\0" + struct.pack("<h", 5000)),
     "times": (pa.array([5], pa.time32("s")), "time[ms]", b"\2\0" + struct.pack("<h", 5000)),
     "durations": (pa.array([5], pa.duration("ns")), "duration[ns]", b"\1\0\5"),

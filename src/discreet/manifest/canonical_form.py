@@ -162,14 +162,16 @@ def form_of(kind: pa.DataType) -> str:
         return "boolean"
     if is_text(kind):
         return "text"
-    if _is_bytes(kind):
+    if is_bytes(kind):
         return "bytes"
     if types.is_decimal(kind):
         return f"decimal({kind.precision}, {kind.scale})"
     if types.is_date(kind):
         return "date"
     if _is_clock(kind):
-        return f"{_clock_name(kind)}[{_unit(kind)}]"
+        # The same ticks are another hour in another zone, and no instant at all without one.
+        zone = f", {kind.tz}" if types.is_timestamp(kind) and kind.tz is not None else ""
+        return f"{_clock_name(kind)}[{_unit(kind)}{zone}]"
     if types.is_map(kind):
         return f"list<struct<key: {form_of(kind.key_type)}, value: {form_of(kind.item_type)}>>"
     if _is_list(kind):
@@ -186,7 +188,7 @@ def canonical(cells: pa.Array) -> Iterator[Any]:
         yield from canonical(cells.dictionary_decode())
     elif pa.types.is_null(kind):
         return
-    elif is_text(kind) or _is_bytes(kind):
+    elif is_text(kind) or is_bytes(kind):
         yield from _variable(cells)
     elif pa.types.is_map(kind):
         pairs = pa.struct([("key", kind.key_type), ("value", kind.item_type)])
@@ -296,7 +298,8 @@ def _little(values: NDArray[Any]) -> NDArray[Any]:
     return values.astype(values.dtype.newbyteorder("<"), copy=False)
 
 
-def _is_bytes(kind: pa.DataType) -> bool:
+def is_bytes(kind: pa.DataType) -> bool:
+    """Whether a type holds bytes."""
     types = pa.types
     return bool(types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind))
 

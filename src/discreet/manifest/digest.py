@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -157,8 +158,8 @@ class ContentDigest:
 
     def _room(self) -> int:
         """Rows of the block that is being filled: it is full, or its part ends."""
-        end = next((end for end in self._ends if end > self._rows), None)
-        return BLOCK_ROWS if end is None else min(BLOCK_ROWS, end - self._rows)
+        part = bisect_right(self._ends, self._rows)  # parts may be many, and the manifest is somebody else's
+        return BLOCK_ROWS if part == len(self._ends) else min(BLOCK_ROWS, self._ends[part] - self._rows)
 
     def _leaf(self) -> None:
         for name, form, leaves in zip(self.forms, self.forms.values(), self._leaves, strict=True):

@@ -19,7 +19,7 @@ from discreet.domains import Domain
 from discreet.domains.columns import is_text
 from discreet.errors import ReleaseError
 from discreet.manifest import Column, Manifest, Release
-from discreet.manifest.canonical_form import column_forms
+from discreet.manifest.canonical_form import column_forms, is_bytes
 from discreet.manifest.digest import ContentDigest
 from discreet.manifest.document import ColumnType
 from discreet.manifest.signature import SigningKey
@@ -223,9 +223,14 @@ class Work:
                 words.append(block.reports.decode_arrow(np.zeros(0, np.uint8)).dictionary)
         if any(not spreadsheet_safe(some).equals(some) for some in words):
             raise ReleaseError(
-                "a column name, a design or a label of a private column starts with =, +, -, @, a tab or a carriage "
-                "return, which a spreadsheet would run; rename it in the table and the plan"
+                "a column name, a design or a label of a private column starts with =, +, -, @, a tab or a line end, "
+                "which a spreadsheet would run; rename it in the table and the plan"
             )
+        for name in self.plan.public:
+            if is_bytes(self.layout.released.field(name).type):
+                raise ReleaseError(
+                    f'column "{name}" holds bytes, which safe_csv (--safe-csv) cannot mark; make it text'
+                )
         self._spreadsheet_safe = True
 
     def _marked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
