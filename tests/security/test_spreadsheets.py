@@ -17,6 +17,7 @@ from discreet.publish import release
 from tests.security.examples import PLAN
 
 CELLS = ["=cmd()", "+1+cmd", "-2+3", "@SUM(A1)", "\tx", "\rx", "-5", "+5", "-1.5e3", "007", "plain", "", "a=b", "'=x"]
+CELLS += ["\n=x", "＝x"]
 MARKED = [
     "'=cmd()",
     "'+1+cmd",
@@ -32,6 +33,8 @@ MARKED = [
     "",
     "a=b",
     "'=x",
+    "'\n=x",
+    "'＝x",
 ]
 
 
@@ -81,6 +84,13 @@ def test_what_is_looked_up_is_refused_instead_of_marked(source, tmp_path):
     with pytest.raises(ReleaseError, match="CSV"):
         release(source, KEEP, tmp_path / "out.parquet", ledger=None, safe_csv=True)
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+def test_bytes_are_refused_because_they_cannot_be_marked(tmp_path):
+    """A CSV file makes text of them, which would run like any other."""
+    table = pa.table({"age": [1], "income": [1.0], "sex": [b"=cmd()"], "rr.q1": ["no"]})
+    with pytest.raises(ReleaseError, match="holds bytes"):
+        release(table, KEEP, tmp_path / "out.csv", ledger=None, safe_csv=True)
 
 
 def test_the_flag_of_the_command_line(source, tmp_path):

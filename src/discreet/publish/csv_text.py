@@ -10,7 +10,7 @@ from discreet.errors import ReleaseError
 #: Cells with one of these are quoted.
 _SPECIAL = '[",\r\n]'
 #: Spreadsheets take text that starts like this for a formula …
-SPREADSHEET_FORMULA = r"^[=+\-@\t\r]"
+SPREADSHEET_FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"  # the wide ones count in East Asian versions
 #: … unless it is a number.
 _SPREADSHEET_NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
