@@ -36,7 +36,8 @@ def design_command(
     read = Plan.read(plan, outside_files=outside_files)
     read.check_budget()
     blocks = [_block(block, rows, level) for block in read.blocks]
-    data = {"guarantee": read.guarantee.to_dict(), "rows": rows, "level": level, "blocks": blocks}
+    files = [str(file) for file in read.files]
+    data = {"files": files, "guarantee": read.guarantee.to_dict(), "rows": rows, "level": level, "blocks": blocks}
     emit(_text(read, blocks, rows, level), data, as_json)
 
 
@@ -152,7 +153,10 @@ def _promise(plan: Plan, rows: int) -> list[str]:
 
 
 def _text(plan: Plan, blocks: list[dict[str, Any]], rows: int, level: float) -> str:
-    lines = [f"Plan: {one_line(plan.title or '(no title)')}", "", "The promise", *_promise(plan, rows), ""]
+    lines = [f"Plan: {one_line(plan.title or '(no title)')}"]
+    if plan.files:
+        lines.append(f"It publishes what it reads from: {one_line(', '.join(map(str, plan.files)))}")
+    lines += ["", "The promise", *_promise(plan, rows), ""]
     lines.append(
         f"Error bars to expect with {rows:,} rows ({level:.0%} confidence, at the worst distribution of answers)"
     )

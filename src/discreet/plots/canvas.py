@@ -25,6 +25,8 @@ def canvas(path: str | Path, width: float = 7.0, height: float = 4.0) -> Iterato
         raise InputError(f'a picture needs the ending .png, .svg or .pdf, not "{target.suffix}"')
     if not target.parent.is_dir():
         raise InputError(f'there is no folder "{target.parent}"')
+    if target.is_symlink():  # in a folder from somebody else it could lead to any file of this user
+        raise InputError(f'"{target}" is a link, and a picture is not drawn over what it leads to; choose another name')
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.text import Text

@@ -28,12 +28,17 @@ class PlanFiles:
 
     def _open(self, name: str, key_path: str) -> Path:
         path = self.folder / name
-        if not self.outside and not path.resolve().is_relative_to(self.folder.resolve()):
+        try:
+            inside = path.resolve().is_relative_to(self.folder.resolve())
+            there = path.is_file()
+        except (OSError, RuntimeError):  # links that lead in a circle, a name that no file can have
+            inside, there = True, False
+        if not self.outside and not inside:
             raise PlanError(
                 f"{key_path}: the file must lie in the folder of the plan, or below it; "
                 "outside_files=True (--outside-files) allows others"
             )
-        if not path.is_file():
+        if not there:
             raise PlanError(f"{key_path}: there is no file {path}")
         self.opened.append(path)
         return path

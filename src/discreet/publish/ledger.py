@@ -87,7 +87,12 @@ class Ledger:
     @classmethod
     def default(cls) -> Self:
         """``$XDG_STATE_HOME/discreet/ledger.sqlite``, or ``~/.local/state/discreet/ledger.sqlite``."""
-        state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+        try:
+            state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+        except RuntimeError:
+            raise SystemFailureError(
+                "there is no home folder to keep the ledger in; say where with --ledger, or use --no-ledger"
+            ) from None
         folder = Path(state) / "discreet"
         return cls(folder / "ledger.sqlite", folder / "ledger.jsonl")
 
