@@ -30,6 +30,7 @@ Order = Literal["shuffle", "keep"]
 Role = Literal["public", "weight", "strata", "cluster", "private"]
 #: How the text of a public column is meant, so that a CSV reads back as it was.
 ColumnType = Literal["text", "integer", "number", "boolean", "other"]
+_ORDERS, _ROLES, _TYPES = (get_args(choices) for choices in (Order, Role, ColumnType))
 
 
 @dataclass(frozen=True)
@@ -86,10 +87,10 @@ class Column:
     def from_dict(cls, data: Any) -> Self:
         """Rebuild from plain data."""
         data = mapping(data, "a column")
-        role = one_of(data.get("role"), "the role of a column", get_args(Role))
+        role = one_of(data.get("role"), "the role of a column", _ROLES)
         kind = data.get("type")
         if kind is not None:
-            kind = one_of(kind, "the type of a column", get_args(ColumnType))
+            kind = one_of(kind, "the type of a column", _TYPES)
         return cls(text(data.get("name"), "the name of a column"), role, kind)  # type: ignore[arg-type]
 
 
@@ -152,7 +153,7 @@ class Manifest:
         object.__setattr__(self, "columns", tuple(self.columns))
         object.__setattr__(self, "blocks", tuple(self.blocks))
         whole(self.rows, "rows", 1)
-        one_of(self.order, "order", get_args(Order))
+        one_of(self.order, "order", _ORDERS)
         if self.rows_per_person is not None:
             whole(self.rows_per_person, "rows_per_person", 1)
         if self.digest is not None:

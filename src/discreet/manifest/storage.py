@@ -27,6 +27,8 @@ from discreet.manifest.tables import ParquetTable, reading
 KEY = b"discreet"
 #: Largest manifest kept inside a Parquet file: readers load the whole footer before the first row.
 EMBEDDED_BYTES = 16_000_000
+#: Made once: with options of its own, json.loads would make one for every call.
+_DECODER = json.JSONDecoder(parse_constant=refuse_constant)
 #: Largest manifest that is also repeated in the schema that Arrow stores.
 _IN_SCHEMA_BYTES = 1_000_000
 
@@ -110,7 +112,7 @@ def _sidecar(path: Path) -> bytes:
 
 def _json(content: bytes) -> Mapping[str, Any]:
     try:
-        data = json.loads(content, parse_constant=refuse_constant)
+        data = _DECODER.decode(content.decode())
     except (ValueError, RecursionError):
         raise ManifestError("the manifest is damaged: it is not valid JSON") from None
     return mapping(data, "the top level")
