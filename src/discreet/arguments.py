@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ from discreet.errors import InputError
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
+Option = TypeVar("Option", str, int)
 
 #: Longer quotations of a wrong value are cut.
 _SHOWN = 40
@@ -44,8 +45,11 @@ def number(
     below: float = math.inf,
     least: float = -math.inf,
     most: float = math.inf,
+    infinite: bool = False,
 ) -> float:
-    """A finite real number within bounds: strictly between ``above`` and ``below``, from ``least`` to ``most``.
+    """A real number within bounds: strictly between ``above`` and ``below``, from ``least`` to ``most``.
+
+    It is finite, or ∞ where ``infinite`` allows that.
 
     >>> number(1, "epsilon", above=0)
     1.0
@@ -57,8 +61,10 @@ def number(
     if not isinstance(plain, bool) and isinstance(plain, (numbers.Real, Decimal)):
         try:
             result = float(plain)
-        except OverflowError:
+        except (OverflowError, ValueError):  # a fraction or a decimal that no float holds
             result = math.nan
+        if result == math.inf and infinite:
+            return result
         if math.isfinite(result) and above < result < below and least <= result <= most:
             return result
     raise error(f"{name} must be a {_bounds('number', above, below, least, most)}, not {shown(plain)}")
@@ -86,16 +92,23 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0 else value
 
 
-def choice(value: Any, name: str, options: Sequence[str], error: type[InputError] = InputError) -> str:
-    """One of several names.
+def choice(value: Any, name: str, options: Sequence[Option], error: type[InputError] = InputError) -> Option:
+    """One of several names or whole numbers.
 
     >>> choice("A", "criterion", ("A", "D", "T"))
     'A'
+    >>> choice(3, "reports", (2, 4))
+    Traceback (most recent call last):
+    discreet.errors.InputError: reports must be 2 or 4, not 3
     """
-    if not isinstance(value, str) or value not in options:
-        listed = ", ".join(f'"{option}"' for option in options)
-        raise error(f"{name} must be one of {listed}, not {shown(value)}")
-    return value
+    plain = _plain(value)
+    if isinstance(plain, (str, int, float)) and not isinstance(plain, bool):
+        for option in options:
+            if plain == option:
+                return option
+    quoted = [f'"{option}"' if isinstance(option, str) else str(option) for option in options]
+    some = f"one of {', '.join(quoted)}" if len(quoted) > 2 else " or ".join(quoted)
+    raise error(f"{name} must be {some}, not {shown(plain)}")
 
 
 def flag(value: Any, name: str, error: type[InputError] = InputError) -> bool:
@@ -113,15 +126,19 @@ def instance(value: Any, kind: type[T], name: str, error: type[InputError] = Inp
 
 
 def listed(values: Any, name: str, error: type[InputError] = InputError) -> list[Any]:
-    """The items of a list, a tuple or an array; text is not a list of letters."""
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable) or np.ndim(_unlike(values)) == 0:
+    """The items of a list, a tuple or an array; text is not a list of letters, and a set has no order."""
+    unordered = isinstance(values, (str, bytes, Set, Mapping)) or (isinstance(values, np.ndarray) and values.ndim == 0)
+    if unordered or not isinstance(values, Iterable) or isinstance(values, type):
         raise error(f"{name} must be a list, not {shown(values)}")
     return list(values)
 
 
-def _unlike(values: Any) -> Any:
-    """A number array has dimensions of its own; anything else that can be walked through has one."""
-    return values if isinstance(values, np.ndarray) else ()
+def array(values: Any, name: str, error: type[InputError] = InputError) -> NDArray[Any]:
+    """An array of any kind of entries; lists of different lengths are none."""
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, OverflowError):
+        raise error(f"{name} must be an array: rows of the same length") from None
 
 
 def floats(
@@ -139,9 +156,10 @@ def floats(
     """
     try:
         given = np.asarray(values)
-        if given.dtype.kind not in "biufO":
+        if given.dtype.kind not in "biufO" or (given.dtype == object and any(isinstance(x, str) for x in given.flat)):
             raise TypeError
-        array = np.asarray(given, dtype=np.float64)
+        with np.errstate(over="ignore"):  # a wider float that becomes infinite is refused below
+            array = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise error(f"{name} must hold real numbers only") from None
     if dimensions is not None and array.ndim != dimensions:

@@ -8,6 +8,7 @@
     │   ├── PrivacyError        a privacy parameter or request that cannot be met
     │   │   └── BudgetError     a plan needs more than its budget
     │   ├── MechanismError      a mechanism that is not a channel
+    │   ├── DesignError         a design that cannot be made: any argument but a privacy level
     │   ├── PlanError           a plan that cannot be read or is not complete
     │   ├── ManifestError       a manifest that is damaged, too new or does not fit its file
     │   ├── ReleaseError        a table or file that cannot be released or opened as asked
@@ -24,6 +25,7 @@ from typing import Any
 
 __all__ = [
     "BudgetError",
+    "DesignError",
     "DiscreetError",
     "DomainError",
     "EstimationError",
@@ -108,6 +110,14 @@ class BudgetError(PrivacyError):
 
 class MechanismError(InputError):
     """Numbers that do not describe a mechanism."""
+
+
+class DesignError(InputError):
+    """A design that cannot be made from what is given.
+
+    The functions of `discreet.design` raise two kinds of errors for what they are given: `PrivacyError` for privacy
+    levels (ε, δ, the chance of publishing exactly), this one for all else.
+    """
 
 
 class PlanError(InputError):

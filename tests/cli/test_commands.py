@@ -115,6 +115,23 @@ def test_json_everywhere(survey):
     assert audited["passed"] is True
 
 
+def test_groups_by_several_columns(survey):
+    """--by may be given again: one estimate for every combination, not for the last column alone."""
+    plan = PLAN.replace('columns = ["sex"]', 'columns = ["sex", "term"]')
+    (survey / "plan.toml").write_text(plan)
+    table = pq.read_table(survey / "data.parquet")
+    terms = pa.array(["autumn", "autumn", "spring", "spring"] * (table.num_rows // 4))
+    pq.write_table(table.append_column("term", terms), survey / "data.parquet")
+    discreet("release", "data.parquet", "plan.toml", "-o", "out.parquet", folder=survey)
+    asked = ("estimate", "frequencies", "out.parquet", "cheated", "--by", "term", "--by", "sex")
+    text = discreet(*asked, folder=survey)
+    assert text.returncode == 0, text.stderr
+    assert "4 groups" in text.stdout
+    data = json.loads(discreet(*asked, "--json", folder=survey).stdout)
+    assert data["by"] == ["term", "sex"]
+    assert [group["group"] for group in data["groups"]][:2] == [["autumn", "f"], ["autumn", "m"]]
+
+
 def test_a_penalised_fit_by_name(survey):
     """--penalty firth is said in the table and in JSON; another name is refused with exit code 2."""
     discreet("release", "data.csv", "plan.toml", "-o", "o.csv", "--no-ledger", folder=survey)

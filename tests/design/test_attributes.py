@@ -15,7 +15,7 @@ from discreet.design.attributes.boxstep import free_mixture
 from discreet.design.attributes.kept import KeptSearch
 from discreet.design.attributes.pool import Family, whole_weights
 from discreet.design.attributes.request import Request
-from discreet.errors import PrivacyError
+from discreet.errors import DesignError, PrivacyError
 from discreet.mechanisms import JointResponse
 
 #: sizes, levels, free optimum, optimum that keeps pairs, product (MATH section 4).
@@ -214,26 +214,26 @@ def test_levels_for_a_total(sizes, ratios, total, pairs):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "kind", "message"),
     [
-        (([1, 2], [1, 1]), r"sizes\[0\] must be a whole number from 2"),
-        (([2, 2.5], [1, 1]), r"sizes\[1\]"),
-        (([2, 2], [1]), "same length: there are 2 sizes and 1 epsilons"),
-        (([2, 2], [1, 0]), r"epsilons\[1\] must be a number above 0"),
-        (([2, 2], [1, float("nan")]), r"epsilons\[1\]"),
-        (([], []), "between 1 and"),
-        (([2, 2], [1, 10**400]), r"epsilons\[1\] must be a number above 0"),
-        (([2, 2], [1, "1"]), r"epsilons\[1\] must be a number"),
-        (([2, 2], [1, 700]), r"epsilons\[1\] must lie between 1e-10 and 150"),
-        (([2] * 5, [33, 34, 35, 36, 37], "lp"), "does not meet these levels in floating point"),
-        (([2] * 17, [1] * 17, "lp"), "limited to 16 attributes, not 17"),
-        (([2, 2], [1, 1], "magic"), "method must be one of"),
-        (([2, 2], [1, 1], "exact", "some"), "pairs must be one of"),
+        (([1, 2], [1, 1]), DesignError, r"sizes\[0\] must be a whole number from 2"),
+        (([2, 2.5], [1, 1]), DesignError, r"sizes\[1\]"),
+        (([2, 2], [1]), DesignError, "same length: there are 2 sizes and 1 epsilons"),
+        (([2, 2], [1, 0]), PrivacyError, r"epsilons\[1\] must be a number above 0"),
+        (([2, 2], [1, float("nan")]), PrivacyError, r"epsilons\[1\]"),
+        (([], []), DesignError, "between 1 and"),
+        (([2, 2], [1, 10**400]), PrivacyError, r"epsilons\[1\] must be a number above 0"),
+        (([2, 2], [1, "1"]), PrivacyError, r"epsilons\[1\] must be a number"),
+        (([2, 2], [1, 700]), PrivacyError, r"epsilons\[1\] must lie between 1e-10 and 150"),
+        (([2] * 5, [33, 34, 35, 36, 37], "lp"), PrivacyError, "does not meet these levels in floating point"),
+        (([2] * 17, [1] * 17, "lp"), DesignError, "limited to 16 attributes, not 17"),
+        (([2, 2], [1, 1], "magic"), DesignError, "method must be one of"),
+        (([2, 2], [1, 1], "exact", "some"), DesignError, 'pairs must be "keep" or "free"'),
     ],
 )
-def test_bad_input(arguments, message):
+def test_bad_input(arguments, kind, message):
     """Bad input is one clear sentence."""
-    with pytest.raises(PrivacyError, match=message):
+    with pytest.raises(kind, match=message):
         design.attributes(*arguments)
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import PrivacyError, design
+from discreet import DesignError, PrivacyError, design
 from discreet.design.binary_region import switch_prevalence, variance
 from discreet.mechanisms import BinaryResponse, ChannelResponse
 
@@ -161,27 +161,27 @@ def test_designs_print_and_serialise():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "kind", "message"),
     [
-        ({"epsilon": 0}, "epsilon"),
-        ({"epsilon": -1}, "epsilon"),
-        ({"epsilon": math.inf}, "epsilon"),
-        ({"epsilon": "x"}, "epsilon"),
-        ({"epsilon": 1, "delta": 1.5}, "delta"),
-        ({"epsilon": 1, "delta": -0.1}, "delta"),
-        ({"epsilon": 1, "delta": 0.1, "prevalence": 1.5}, "prevalence"),
-        ({"epsilon": 1, "delta": 0.1, "prevalence": (0.5, 0.2)}, "prevalence"),
-        ({"epsilon": 1, "delta": 0.1, "prevalence": (0.1, 0.2, 0.3)}, "prevalence"),
-        ({"epsilon": 1, "delta": 0.1, "prevalence": "x"}, "prevalence"),
-        ({"epsilon": 1, "reports": 3}, "reports"),
-        ({"epsilon": 1, "reports": 4}, "delta > 0"),
-        ({"epsilon": 1, "delta": 0.1, "reports": 4, "symmetric": True}, "symmetric"),
-        ({"epsilon": 300}, "too large"),
+        ({"epsilon": 0}, PrivacyError, "epsilon"),
+        ({"epsilon": -1}, PrivacyError, "epsilon"),
+        ({"epsilon": math.inf}, PrivacyError, "epsilon"),
+        ({"epsilon": "x"}, PrivacyError, "epsilon"),
+        ({"epsilon": 1, "delta": 1.5}, PrivacyError, "delta"),
+        ({"epsilon": 1, "delta": -0.1}, PrivacyError, "delta"),
+        ({"epsilon": 1, "delta": 0.1, "prevalence": 1.5}, DesignError, "prevalence"),
+        ({"epsilon": 1, "delta": 0.1, "prevalence": (0.5, 0.2)}, DesignError, "prevalence"),
+        ({"epsilon": 1, "delta": 0.1, "prevalence": (0.1, 0.2, 0.3)}, DesignError, "prevalence"),
+        ({"epsilon": 1, "delta": 0.1, "prevalence": "x"}, DesignError, "prevalence"),
+        ({"epsilon": 1, "reports": 3}, DesignError, "reports"),
+        ({"epsilon": 1, "reports": 4}, PrivacyError, "delta > 0"),
+        ({"epsilon": 1, "delta": 0.1, "reports": 4, "symmetric": True}, DesignError, "symmetric"),
+        ({"epsilon": 300}, PrivacyError, "too large"),
     ],
 )
-def test_impossible_requests_are_refused(arguments, message):
+def test_impossible_requests_are_refused(arguments, kind, message):
     """One clear sentence."""
-    with pytest.raises(PrivacyError, match=message):
+    with pytest.raises(kind, match=message):
         design.binary(**arguments)
 
 

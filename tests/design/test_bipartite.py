@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import DomainError, Grid, MechanismError, Ordinal, PrivacyError, design
+from discreet import DesignError, Grid, Ordinal, PrivacyError, design
 from discreet.design.bipartite import nearest_reports, truth_errors
 from discreet.design.ranked import equidistant_near, equidistant_nearest, local_search
 from discreet.domains import Binary, Metric
@@ -194,16 +194,16 @@ def test_notes_say_what_is_lost():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: design.bipartite(Ordinal(range(5)), 1.0, 0), MechanismError, "between 1"),
-        (lambda: design.bipartite(Ordinal(range(5)), 1.0, 6), MechanismError, "between 1"),
-        (lambda: design.bipartite(Ordinal(range(5)), 1.0, "most"), MechanismError, "search"),
-        (lambda: design.bipartite(Ordinal(range(5)), 1.0, 2.5), MechanismError, "whole number"),
+        (lambda: design.bipartite(Ordinal(range(5)), 1.0, 0), DesignError, "from 1 to 5"),
+        (lambda: design.bipartite(Ordinal(range(5)), 1.0, 6), DesignError, "from 1 to 5"),
+        (lambda: design.bipartite(Ordinal(range(5)), 1.0, "most"), DesignError, "search"),
+        (lambda: design.bipartite(Ordinal(range(5)), 1.0, 2.5), DesignError, "whole number"),
         (lambda: design.bipartite(Ordinal(range(5)), -1.0), PrivacyError, "epsilon"),
-        (lambda: design.bipartite(Ordinal(range(3)), 1.0, prior=[0.5, 0.5, 0.5]), PrivacyError, "sum to 1"),
-        (lambda: design.bipartite(Ordinal(range(3)), 1.0, prior=[0.5, 0.5]), PrivacyError, "3 numbers"),
-        (lambda: design.bipartite(Ordinal(range(3)), 1.0, prior=[-0.5, 0.5, 1]), PrivacyError, "≥ 0"),
-        (lambda: design.bipartite(Ordinal(range(2)), 1.0, prior=["a", "b"]), PrivacyError, "numbers"),
-        (lambda: design.bipartite(Binary(), 1.0), DomainError, "order or a distance"),
+        (lambda: design.bipartite(Ordinal(range(3)), 1.0, prior=[0.5, 0.5, 0.5]), DesignError, "sum to 1"),
+        (lambda: design.bipartite(Ordinal(range(3)), 1.0, prior=[0.5, 0.5]), DesignError, "3 numbers"),
+        (lambda: design.bipartite(Ordinal(range(3)), 1.0, prior=[-0.5, 0.5, 1]), DesignError, "≥ 0"),
+        (lambda: design.bipartite(Ordinal(range(2)), 1.0, prior=["a", "b"]), DesignError, "numbers"),
+        (lambda: design.bipartite(Binary(), 1.0), DesignError, "order or a distance"),
     ],
 )
 def test_bad_input_is_refused(call, error, message):
@@ -230,7 +230,7 @@ def test_a_budget_is_split_where_it_helps_most():
     ]
     assert design.split_budget([Grid(0, 1, 9), Grid(0, 3, 9)], 2.0).objective <= min(grid) * (1 + 1e-6)
     assert "equal budgets" in uneven.summary()
-    with pytest.raises(MechanismError, match="two coordinates"):
+    with pytest.raises(DesignError, match="two coordinates"):
         design.split_budget([Grid(0, 1, 5)], 1.0)
-    with pytest.raises(MechanismError, match="weights"):
+    with pytest.raises(DesignError, match="weights"):
         design.split_budget([Grid(0, 1, 5)] * 2, 1.0, weights=[1, -1])

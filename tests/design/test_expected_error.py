@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import DomainError, EstimationError, Ordinal, PrivacyError, design
+from discreet import DesignError, Ordinal, design
 from discreet.design.expected_error import _dual_bound
 from discreet.domains import Categorical, Metric
 from discreet.mechanisms import BipartiteResponse, ChannelResponse
@@ -85,15 +85,15 @@ def test_extreme_levels(epsilon):
 
 def test_bad_input_is_refused():
     """Too many values, a prior that does not sum to one, a domain without losses."""
-    with pytest.raises(DomainError, match="300"):
+    with pytest.raises(DesignError, match="300"):
         design.expected_error(Ordinal(range(301)), 1.0)
-    with pytest.raises(PrivacyError, match="sum to 1"):
+    with pytest.raises(DesignError, match="sum to 1"):
         design.expected_error(Ordinal(range(3)), 1.0, prior=[1, 1, 1])
-    with pytest.raises(DomainError, match="order or a distance"):
+    with pytest.raises(DesignError, match="order or a distance"):
         design.expected_error(Categorical(["a", "b"]), 1.0)
-    with pytest.raises(EstimationError, match="n must"):
+    with pytest.raises(DesignError, match="n must"):
         design.compare(Ordinal(range(3)), 1.0, 0)
-    with pytest.raises(DomainError, match="512"):
+    with pytest.raises(DesignError, match="512"):
         design.compare(Ordinal(range(513)), 1.0, 10)
 
 

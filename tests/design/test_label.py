@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import EstimationError, PrivacyError, design
+from discreet import DesignError, PrivacyError, design
 from discreet.design.label import label
 from discreet.design.label_classes import PatternProblem
 from discreet.design.label_criteria import CRITERIA
@@ -345,33 +345,33 @@ def test_t_is_warned_about_for_many_classes():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"epsilon": 1, "delta": 0.1}, EstimationError, "depends on the regression"),
-        ({"epsilon": 1, "delta": 0.1, "covariates": X}, EstimationError, "coefficients"),
-        ({"epsilon": 1, "covariates": X, "coefficients": [1, 2]}, EstimationError, "3 columns"),
-        ({"epsilon": 1, "covariates": X, "coefficients": [1, 2, math.nan]}, EstimationError, "finite"),
-        ({"epsilon": 1, "covariates": X, "coefficients": ([1, 2, 3], [0, 3, 4])}, EstimationError, "low ≤ high"),
-        ({"epsilon": 1, "covariates": X, "coefficients": [1, 2, 3], "link": "log"}, EstimationError, "link"),
-        ({"epsilon": 1, "covariates": X, "coefficients": [1, 2, 3], "criterion": "E"}, EstimationError, "criterion"),
-        ({"epsilon": 1, "covariates": X[:, [0, 0]], "coefficients": [1, 2]}, EstimationError, "collinear"),
-        ({"epsilon": 1, "covariates": X * math.nan, "coefficients": [1, 2, 3]}, EstimationError, "finite"),
+        ({"epsilon": 1, "delta": 0.1}, DesignError, "depends on the regression"),
+        ({"epsilon": 1, "delta": 0.1, "covariates": X}, DesignError, "coefficients"),
+        ({"epsilon": 1, "covariates": X, "coefficients": [1, 2]}, DesignError, "3 columns"),
+        ({"epsilon": 1, "covariates": X, "coefficients": [1, 2, math.nan]}, DesignError, "finite"),
+        ({"epsilon": 1, "covariates": X, "coefficients": ([1, 2, 3], [0, 3, 4])}, DesignError, "low ≤ high"),
+        ({"epsilon": 1, "covariates": X, "coefficients": [1, 2, 3], "link": "log"}, DesignError, "link"),
+        ({"epsilon": 1, "covariates": X, "coefficients": [1, 2, 3], "criterion": "E"}, DesignError, "criterion"),
+        ({"epsilon": 1, "covariates": X[:, [0, 0]], "coefficients": [1, 2]}, DesignError, "collinear"),
+        ({"epsilon": 1, "covariates": X * math.nan, "coefficients": [1, 2, 3]}, DesignError, "finite"),
         (
             {"epsilon": 1, "delta": 0.1, "covariates": X, "coefficients": [400.0, 1, 1], "link": "probit"},
-            EstimationError,
+            DesignError,
             "almost certain",
         ),
-        ({"epsilon": 1, "classes": 11}, PrivacyError, "classes"),
-        ({"epsilon": 1, "classes": 1}, PrivacyError, "classes"),
+        ({"epsilon": 1, "classes": 11}, DesignError, "classes"),
+        ({"epsilon": 1, "classes": 1}, DesignError, "classes"),
         ({"epsilon": 1, "delta": 0.1, "classes": 3}, PrivacyError, "delta = 0"),
-        ({"epsilon": 1, "classes": 3, "link": "probit"}, EstimationError, "logit"),
-        ({"epsilon": 1, "classes": 3, "coefficients": [1, 2]}, EstimationError, "one row for each class"),
-        ({"epsilon": 1, "classes": 3, "reports": 4}, PrivacyError, "two classes"),
+        ({"epsilon": 1, "classes": 3, "link": "probit"}, DesignError, "logit"),
+        ({"epsilon": 1, "classes": 3, "coefficients": [1, 2]}, DesignError, "one row for each class"),
+        ({"epsilon": 1, "classes": 3, "reports": 4}, DesignError, "two classes"),
         (
             {"epsilon": 1, "classes": 3, "covariates": X, "coefficients": ([0, 0, 0], [1, 1, 1])},
-            EstimationError,
+            DesignError,
             "range",
         ),
-        ({"epsilon": 1, "delta": 0.1, "covariates": X, "coefficients": ([0, 0], [1, 1, 1])}, EstimationError, "equal"),
-        ({"epsilon": 1, "reports": 3}, PrivacyError, "reports"),
+        ({"epsilon": 1, "delta": 0.1, "covariates": X, "coefficients": ([0, 0], [1, 1, 1])}, DesignError, "equal"),
+        ({"epsilon": 1, "reports": 3}, DesignError, "reports"),
         ({"epsilon": 1, "covariates": X, "coefficients": [1, 2, 3], "reports": 4}, PrivacyError, "delta > 0"),
         ({"epsilon": 0}, PrivacyError, "epsilon"),
     ],

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from discreet import EstimationError, Randomness, design, estimate
+from discreet import DesignError, Randomness, design, estimate
 from discreet.design import label_with_pilot
 
 
@@ -69,7 +69,7 @@ def test_the_pilot_pays():
 def test_impossible_pilots_are_refused(arguments):
     """One clear sentence."""
     X, y = data(1000)
-    with pytest.raises(EstimationError):
+    with pytest.raises(DesignError):
         label_with_pilot(**({"labels": y, "covariates": X, "epsilon": 1.0} | arguments))
 
 

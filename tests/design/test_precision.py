@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import EstimationError, Randomness, design
+from discreet import DesignError, Randomness, design
 from discreet.design.efficient_variance import efficient_variance, worst_efficient_variance
 from discreet.design.precision import answer_variance, precision_method
 from discreet.estimate import frequencies
@@ -83,7 +83,7 @@ def test_margin_is_what_simulation_shows():
 )
 def test_impossible_questions_are_refused(call):
     """One clear sentence."""
-    with pytest.raises(EstimationError):
+    with pytest.raises(DesignError):
         call(design.binary(1.0).mechanism)
 
 
@@ -106,7 +106,7 @@ def test_a_design_stands_for_its_mechanism():
 )
 def test_nonsense_gets_a_sentence(call):
     """Not a Python error."""
-    with pytest.raises(EstimationError):
+    with pytest.raises(DesignError):
         call(design.binary(1.0).mechanism)
 
 
@@ -176,5 +176,5 @@ def test_worst_case_of_maximum_likelihood():
 @pytest.mark.parametrize("method", ["best", None, 3])
 def test_unknown_estimators_are_refused(method):
     """The message lists the choices."""
-    with pytest.raises(EstimationError, match="auto, unbiased or mle"):
+    with pytest.raises(DesignError, match='"auto", "unbiased", "mle"'):
         design.sample_size(FOUR, 0.02, method=method)

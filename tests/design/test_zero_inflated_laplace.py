@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from discreet.design.zero_inflated_laplace import ratio_for, target_variance, zero_inflated_laplace
 from discreet.domains.box import Box
-from discreet.errors import PrivacyError
+from discreet.errors import DesignError, PrivacyError
 from discreet.mechanisms.laplace.curve import ratio_for_bound
 
 SQUARE = Box([0, 0], [1, 10])
@@ -87,23 +87,23 @@ def test_a_small_delta_is_said_to_be_expensive():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "kind", "says"),
     [
-        (((0, 1), 1.0, 0.1), "Box"),
-        ((SQUARE, -1.0, 0.1), "epsilon"),
-        ((SQUARE, math.inf, 0.1), "epsilon"),
-        ((SQUARE, 1.0, 0.0), "delta must be above"),
-        ((SQUARE, 1.0, 1.0), "delta"),
-        ((SQUARE, 1.0, "0.1"), "delta"),
-        ((SQUARE, 1.0, 0.1, 0.1), "above zero_probability"),
-        ((SQUARE, 1.0, 0.1, 0.2), "above zero_probability"),
-        ((SQUARE, 1.0, 0.1, -0.1), "must be ≥ 0"),
-        ((SQUARE, 1.0, 0.1, 0, "record", "check"), "has a kink"),
-        ((SQUARE, 1.0, 0.1, None, "person"), "unit"),
-        ((SQUARE, 1.0, 0.1, None, "record", "mode"), "target"),
+        (((0, 1), 1.0, 0.1), DesignError, "Box"),
+        ((SQUARE, -1.0, 0.1), PrivacyError, "epsilon"),
+        ((SQUARE, math.inf, 0.1), PrivacyError, "epsilon"),
+        ((SQUARE, 1.0, 0.0), PrivacyError, "delta must be above"),
+        ((SQUARE, 1.0, 1.0), PrivacyError, "delta"),
+        ((SQUARE, 1.0, "0.1"), PrivacyError, "delta"),
+        ((SQUARE, 1.0, 0.1, 0.1), PrivacyError, "above zero_probability"),
+        ((SQUARE, 1.0, 0.1, 0.2), PrivacyError, "above zero_probability"),
+        ((SQUARE, 1.0, 0.1, -0.1), PrivacyError, "of at least 0"),
+        ((SQUARE, 1.0, 0.1, 0, "record", "check"), DesignError, "has a kink"),
+        ((SQUARE, 1.0, 0.1, None, "person"), DesignError, "unit"),
+        ((SQUARE, 1.0, 0.1, None, "record", "mode"), DesignError, "target"),
     ],
 )
-def test_requests_that_cannot_be_met_are_refused(arguments, says):
+def test_requests_that_cannot_be_met_are_refused(arguments, kind, says):
     """One clear sentence each."""
-    with pytest.raises(PrivacyError, match=says):
+    with pytest.raises(kind, match=says):
         zero_inflated_laplace(*arguments)

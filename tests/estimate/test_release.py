@@ -67,6 +67,7 @@ def make(codes, survey=None):
         guarantee=composed_guarantee(blocks),
         secure=False,
         source="a test",
+        order="keep",
         survey=survey or Survey(),
     )
     return Release.from_table(manifest, pieces)

@@ -98,3 +98,27 @@ def test_what_was_timed_is_checked(tmp_path):
         check_output(tmp_path / "out.parquet", 20_001)
     with pytest.raises(DiscreetError):
         check_output(source, 20_000)
+
+
+def test_digests_are_timed_and_left_out_as_said(tmp_path):
+    """The reference has no digests; what is timed has them and passes its audit."""
+    from benchmarks import integrity
+
+    from discreet import Release, release
+    from discreet.audit import audit
+
+    integrity.make_input(tmp_path / "in.parquet", 2_000)
+    contents = []
+    for digests in (True, False):
+        with integrity.timed(digests=digests) as used:
+            release(
+                tmp_path / "in.parquet",
+                integrity.plan_of(["age", "w"], "keep"),
+                tmp_path / f"{digests}.parquet",
+                ledger=None,
+            )
+        contents.append(Release.open(tmp_path / f"{digests}.parquet").manifest.content)
+        assert used[0].seconds > 0
+    assert contents[0] is not None
+    assert contents[1] is None
+    assert audit(Release.open(tmp_path / "True.parquet")).passed

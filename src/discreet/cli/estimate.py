@@ -21,7 +21,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 def frequencies_command(
     path: File,
     column: Annotated[str, typer.Argument(help="A randomised column.")],
-    by: Annotated[str | None, typer.Option(help="A public column: one estimate per group.")] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(help="A public column: one estimate per group. Again for the combinations of several columns."),
+    ] = None,
     level: Level = 0.95,
     interval: Annotated[
         str | None,
@@ -42,7 +45,7 @@ def frequencies_command(
     from discreet.estimate import frequencies
     from discreet.manifest import Release
 
-    result = frequencies(Release.open(path), column, by=by, method=method, target=target)
+    result = frequencies(Release.open(path), column, by=by or None, method=method, target=target)
     if plot is not None:
         from discreet.plots import plot_frequencies
 

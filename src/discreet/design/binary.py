@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 
+from discreet import arguments
 from discreet.design.binary_region import (
     Point,
     corners,
@@ -19,7 +20,7 @@ from discreet.design.binary_region import (
 from discreet.design.minimax import Minimax
 from discreet.design.prevalence_range import PrevalenceRange
 from discreet.design.result import Design, Optimality
-from discreet.errors import PrivacyError
+from discreet.errors import DesignError, PrivacyError
 from discreet.mechanisms import BinaryResponse, ChannelResponse
 from discreet.mechanisms.rounding import (
     RELATIVE_TOLERANCE,
@@ -73,11 +74,10 @@ def binary(
     """
     epsilon, delta = checked_epsilon(epsilon), checked_delta(delta)
     low, high = _checked_prevalence(prevalence)
-    if reports not in (2, 4):
-        raise PrivacyError(f"reports must be 2 or 4, not {reports!r}")
-    if reports == 4:
+    symmetric = arguments.flag(symmetric, "symmetric", DesignError)
+    if arguments.choice(reports, "reports", (2, 4), DesignError) == 4:
         if symmetric:
-            raise PrivacyError("symmetric=True describes two-report designs; leave it out with reports=4")
+            raise DesignError("symmetric=True describes two-report designs; leave it out with reports=4")
         return _four_reports(epsilon, delta, low, high)
     if delta == 0 or symmetric:
         return _warner(epsilon, delta, low, high, symmetric=symmetric)
@@ -89,13 +89,11 @@ def binary(
 def _checked_prevalence(prevalence: float | Sequence[float] | None) -> tuple[float, float]:
     if prevalence is None:
         return 0.0, 1.0
-    try:
-        ends = [float(p) for p in prevalence] if isinstance(prevalence, Sequence) else [float(prevalence)] * 2
-    except (TypeError, ValueError):
-        raise PrivacyError("prevalence must be a number or an interval (low, high)") from None
-    if len(ends) != 2 or not 0 <= ends[0] <= ends[1] <= 1:
-        raise PrivacyError("prevalence must lie between 0 and 1, or be an interval (low, high) within it")
-    return ends[0], ends[1]
+    ends = arguments.floats(prevalence, "prevalence", DesignError)
+    low, high = ends.tolist() if ends.shape == (2,) else [float(ends) if ends.ndim == 0 else math.nan] * 2
+    if not 0 <= low <= high <= 1:
+        raise DesignError("prevalence must lie between 0 and 1, or be an interval (low, high) within it")
+    return low, high
 
 
 def _worst_prevalence(low: float, high: float) -> Fraction:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-import numbers
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet import arguments
 from discreet.design.ranked import Floats, Ranking, checked_prior, equidistant_sums, loss_blocks, rank
 from discreet.design.result import Design, Optimality
 from discreet.domains.losses import HasLosses, with_losses
-from discreet.errors import MechanismError
+from discreet.errors import DesignError
 from discreet.mechanisms.bipartite import BipartiteResponse
 from discreet.mechanisms.neighbours import MAX_ENTRIES
 from discreet.mechanisms.rounding import checked_epsilon
@@ -58,7 +58,7 @@ def bipartite(
     6.079621
     """
     epsilon = checked_epsilon(epsilon)
-    losses = with_losses(domain)
+    losses = with_losses(domain, DesignError)
     size = losses.size
     weights = checked_prior(prior, size)
     _check_high(high, size)
@@ -86,13 +86,9 @@ def bipartite(
 
 def _check_high(high: Any, size: int) -> None:
     if isinstance(high, str):
-        if high not in ("search", "best"):
-            raise MechanismError(f'high must be "search", "best" or a whole number, not {high!r}')
-        return
-    if isinstance(high, bool) or not isinstance(high, numbers.Integral):
-        raise MechanismError(f'high must be "search", "best" or a whole number, not {high!r}')
-    if not 1 <= int(high) <= size:
-        raise MechanismError(f"high must lie between 1 and the number of values, {size:,}, not {high}")
+        arguments.choice(high, "high, where it is no whole number,", ("search", "best"), DesignError)
+    else:
+        arguments.whole(high, 'high, where it is not "search" or "best",', DesignError, least=1, most=size)
 
 
 def _value(ranking: Ranking, mechanism: BipartiteResponse) -> float:
@@ -106,7 +102,7 @@ def nearest_reports(domain: HasLosses, near: int) -> NDArray[Any] | None:
         return None
     size = domain.size
     if size * near > MAX_ENTRIES:
-        raise MechanismError(
+        raise DesignError(
             f"{size:,} lists of {near:,} near reports are over the limit of 2^30 entries; "
             "use fewer values or a larger ε"
         )

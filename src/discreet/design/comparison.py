@@ -17,7 +17,7 @@ from discreet.design.expected_error import expected_error
 from discreet.design.ranked import Floats, checked_prior
 from discreet.domains.losses import HasLosses, loss_matrix, with_losses
 from discreet.domains.metric import Metric
-from discreet.errors import EstimationError
+from discreet.errors import DesignError
 from discreet.mechanisms import ExponentialResponse, FiniteMechanism, GeneralizedResponse
 from discreet.mechanisms.clamped_laplace import clamped_laplace
 from discreet.mechanisms.rounding import checked_epsilon
@@ -199,9 +199,9 @@ def compare(domain: Any, epsilon: float, n: int, prior: ArrayLike | None = None)
     8
     """
     epsilon = checked_epsilon(epsilon)
-    people = arguments.whole(n, "n", EstimationError, least=1, most=MAX_PEOPLE)
-    losses = with_losses(domain)
-    matrix = loss_matrix(losses, MAX_VALUES)
+    people = arguments.whole(n, "n", DesignError, least=1, most=MAX_PEOPLE)
+    losses = with_losses(domain, DesignError)
+    matrix = loss_matrix(losses, MAX_VALUES, DesignError)
     weights = checked_prior(prior, losses.size)
     positions = _positions(domain)
     contenders = tuple(

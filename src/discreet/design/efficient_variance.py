@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import EstimationError
+from discreet.errors import DesignError
 from discreet.estimate.channels import Channels
 from discreet.estimate.restricted_intervals import MAX_RESTRICTED, likelihood_ratio
 from discreet.mechanisms import FiniteMechanism
@@ -44,7 +44,7 @@ def worst_efficient_variance(mechanism: FiniteMechanism) -> float:
     """The largest V_t(f) over values and distributions, from above."""
     size = mechanism.shape[0]
     if size > MAX_WORST_CASE:
-        raise EstimationError(
+        raise DesignError(
             f"the worst case of maximum likelihood is limited to {MAX_WORST_CASE} values, not {size:,}; state the "
             'prevalence, or use method="unbiased"'
         )
@@ -78,11 +78,11 @@ def _worst_of_value(mechanism: FiniteMechanism, t: int) -> float:
     negative, slope = value_and_slope(f)
     gap = float((-slope).max() + slope @ f)
     if gap > _WORST_CASE_GAP * -negative:
-        raise EstimationError('the worst case could not be found; state the prevalence, or use method="unbiased"')
+        raise DesignError('the worst case could not be found; state the prevalence, or use method="unbiased"')
     return -negative + max(gap, 0.0)
 
 
-def likelihood_ratio_margin(mechanism: FiniteMechanism, frequencies: Floats, n: int, quantile: float) -> float | None:
+def likelihood_ratio_margin(mechanism: FiniteMechanism, frequencies: Floats, n: float, quantile: float) -> float | None:
     """Half the width of the widest likelihood-ratio interval when the reports are exactly as expected.
 
     None where such intervals are not given.

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from discreet.design.ranked import Floats, checked_prior
 from discreet.design.result import Design, Optimality
 from discreet.domains.losses import loss_matrix, with_losses
-from discreet.errors import PrivacyError
+from discreet.errors import DesignError, PrivacyError
 from discreet.mechanisms.channel import ChannelResponse
 from discreet.mechanisms.integers import power_of_two_rows
 from discreet.mechanisms.rounding import RELATIVE_TOLERANCE, checked_epsilon
@@ -66,7 +66,7 @@ def expected_error(domain: Any, epsilon: float, prior: ArrayLike | None = None) 
             f"epsilon must be at least {_LEAST_EPSILON:g} for the optimal channel, not {epsilon:g}: its linear "
             "programme is solved in floats"
         )
-    losses = loss_matrix(with_losses(domain), MAX_VALUES)
+    losses = loss_matrix(with_losses(domain, DesignError), MAX_VALUES, DesignError)
     weights = checked_prior(prior, len(losses))
     scale = float(losses.max()) or 1.0
     costs = weights[:, None] * (losses / scale)
@@ -110,7 +110,7 @@ def _solve(costs: Floats, least: float) -> tuple[Floats, Floats, Floats]:
         method="highs-ds",
     )
     if found.status != 0 or found.x is None:
-        raise PrivacyError(f"the linear programme for {size} values could not be solved: use fewer values")
+        raise DesignError(f"the linear programme for {size} values could not be solved: use fewer values")
     above = found.x[: size * size].reshape(size, size)
     return found.x[size * size :], above, np.asarray(found.eqlin.marginals)
 

@@ -9,13 +9,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet import arguments
 from discreet.design.binary import binary, exposure_notes, exposure_notes_of, point_of
 from discreet.design.binary_region import Point, corners, edge_point, four_report_information, rounded
 from discreet.design.coefficient_range import BEST, CoefficientRange, Edges, RangeMinimax
-from discreet.design.label_criteria import WORDS, LabelProblem, label_problem, two_report_variance
+from discreet.design.label_criteria import (
+    MAX_CLASSES,
+    WORDS,
+    LabelProblem,
+    checked_covariates,
+    checked_criterion,
+    checked_link,
+    checked_small_delta,
+    label_problem,
+    two_report_variance,
+)
 from discreet.design.minimax import EdgeProblem
 from discreet.design.result import Design, Optimality
-from discreet.errors import EstimationError, PrivacyError
+from discreet.errors import DesignError, PrivacyError
 from discreet.mechanisms import BinaryResponse
 from discreet.mechanisms.rounding import checked_delta, checked_epsilon
 from discreet.privacy.bounds import exp_bounds
@@ -75,63 +86,66 @@ def label(
     (Fraction(1, 1), 0.4)
     """
     epsilon, delta = checked_epsilon(epsilon), checked_delta(delta)
-    if classes != 2:
+    delta = checked_small_delta(delta)
+    link, criterion = checked_link(link), checked_criterion(criterion)
+    reports = arguments.choice(reports, "reports", (2, 4), DesignError)
+    classes = arguments.whole(classes, "classes", DesignError, least=2, most=MAX_CLASSES)
+    if classes > 2:
         from discreet.design.label_classes import label_classes
 
         if reports != 2:
-            raise PrivacyError("reports is for labels with two classes; with more the channel finds its own number")
-        if _box(coefficients) is not None:
-            raise EstimationError(
+            raise DesignError("reports is for labels with two classes; with more the channel finds its own number")
+        if _is_range(coefficients):
+            raise DesignError(
                 "a range (low, high) of coefficients is for labels with two classes; with more give one set, as an "
                 "array or a list of rows"
             )
         return label_classes(epsilon, delta, covariates, coefficients, link, criterion, classes)
-    if reports not in (2, 4):
-        raise PrivacyError(f"reports must be 2 or 4, not {reports!r}")
-    if covariates is None or coefficients is None:
+    assumed = None if coefficients is None else _assumed(coefficients)
+    rows = None if covariates is None else thinned(checked_covariates(covariates))
+    if rows is None or assumed is None:
         return _without_assumptions(epsilon, delta, reports, covariates is None)
     if delta == 0 and reports == 4:
         raise PrivacyError("reports=4 needs delta > 0; with delta = 0 two reports are already optimal")
-    ends = _box(coefficients)
-    assumed = _scenarios(coefficients) if ends is None else ends
-    problem = label_problem(thinned(covariates), assumed, link, criterion)
-    if ends is not None:
+    problem = label_problem(rows, assumed, link, criterion)
+    if _is_range(coefficients):
         return _anywhere(epsilon, delta, problem, reports)
     return _four(epsilon, delta, problem) if reports == 4 else _two(epsilon, delta, problem)
 
 
-def thinned(covariates: ArrayLike) -> Floats:
+def thinned(X: Floats) -> Floats:
     """At most MAX_ROWS rows, evenly spaced: criteria are averages over rows."""
-    X = np.asarray(covariates, dtype=float)
-    if X.ndim == 0 or len(X) <= MAX_ROWS:
+    if len(X) <= MAX_ROWS:
         return X
     return np.asarray(X[np.linspace(0, len(X) - 1, MAX_ROWS).round().astype(int)])
 
 
-def _box(coefficients: Any) -> Floats | None:
-    """The two ends of a range, or None if it is not one."""
-    if not (isinstance(coefficients, tuple) and len(coefficients) == 2 and np.ndim(coefficients[0]) == 1):
-        return None
-    try:
-        ends = np.array([np.asarray(end, dtype=float) for end in coefficients])
-    except (TypeError, ValueError):
-        raise EstimationError("a range of coefficients needs low ≤ high: numbers, of equal length") from None
-    if not np.all(np.isfinite(ends)) or np.any(ends[0] > ends[1]):
-        raise EstimationError("a range of coefficients needs low ≤ high: finite numbers, of equal length")
+def _is_range(coefficients: Any) -> bool:
+    """Whether they are given as a pair of ends, each with one number per covariate."""
+    if not (isinstance(coefficients, tuple) and len(coefficients) == 2):
+        return False
+    return all(np.asarray(end, object).ndim == 1 for end in coefficients)
+
+
+def _assumed(coefficients: Any) -> Floats:
+    """One row per assumed set of coefficients, or the two ends of a range."""
+    if _is_range(coefficients):
+        return _ends(coefficients)
+    scenarios = np.atleast_2d(arguments.floats(coefficients, "coefficients", DesignError))
+    if scenarios.ndim != 2 or scenarios.size == 0:
+        raise DesignError("coefficients must be one set of numbers, several sets, or a range (low, high)")
+    return np.asarray(np.unique(scenarios, axis=0))
+
+
+def _ends(coefficients: Any) -> Floats:
+    """The two ends of a range."""
+    low, high = (arguments.floats(end, "a range of coefficients", DesignError, dimensions=1) for end in coefficients)
+    if low.shape != high.shape or np.any(low > high):
+        raise DesignError("a range of coefficients needs low ≤ high: finite numbers, of equal length")
+    ends = np.array([low, high])
     if ends.shape[1] > _MAX_BOX:
-        raise EstimationError(f"a range is limited to {_MAX_BOX} coefficients; give scenarios instead")
+        raise DesignError(f"a range is limited to {_MAX_BOX} coefficients; give scenarios instead")
     return ends
-
-
-def _scenarios(coefficients: Any) -> Floats:
-    """One row per assumed set of coefficients."""
-    try:
-        scenarios = np.atleast_2d(np.asarray(coefficients, dtype=float))
-    except (TypeError, ValueError):
-        raise EstimationError("coefficients must be numbers: one set, several, or a range (low, high)") from None
-    if scenarios.ndim != 2 or not np.all(np.isfinite(scenarios)):
-        raise EstimationError("coefficients must be finite numbers: one set, several, or a range (low, high)")
-    return np.unique(scenarios, axis=0)
 
 
 def _without_assumptions(epsilon: float, delta: float, reports: int, no_covariates: bool) -> Design:
@@ -140,7 +154,7 @@ def _without_assumptions(epsilon: float, delta: float, reports: int, no_covariat
         note = "this design is best for every covariate, coefficient and link: none had to be assumed"
         return Design(found.mechanism, found.objective, found.certificate, (note, *found.notes), found.measure)
     missing = "covariates" if no_covariates else "coefficients"
-    raise EstimationError(
+    raise DesignError(
         f"with delta > 0 the best two-report design depends on the regression: give {missing} (a guess or a range), "
         "use reports=4, which is best for all of them, or split off a pilot"
     )

@@ -17,18 +17,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet import arguments
 from discreet.design.label_criteria import CRITERIA, WORDS, checked_covariates, unit_spread
 from discreet.design.result import Design, Optimality
-from discreet.errors import EstimationError, PrivacyError
+from discreet.errors import DesignError, PrivacyError
 from discreet.mechanisms import ChannelResponse
 
 Floats = NDArray[np.float64]
 
-MAX_CLASSES = 10
 #: Rows on which the information of the 2^k patterns is averaged.
 _ROWS = 400
 #: Weight of a pattern, relative to the largest, below which it is left out of the finished channel.
 _NEGLIGIBLE = 1e-6
+#: Below this ε the patterns differ too little for floats: the finished channel would miss it, or none is found.
+_LEAST_EPSILON = 0.01
 _BARRIER_END = 1e-11
 #: A pattern joins when its reduced cost, relative to the criterion, is below minus this; so many join at once.
 _PRICE_TOLERANCE = 1e-9
@@ -51,14 +53,15 @@ def label_classes(
     classes: int,
 ) -> Design:
     """The optimum over all ε-private channels for k classes; see `discreet.design.label`."""
-    if isinstance(classes, bool) or not isinstance(classes, int) or not 2 < classes <= MAX_CLASSES:
-        raise PrivacyError(f"classes must be a whole number from 2 to {MAX_CLASSES}, not {classes!r}")
+    if epsilon < _LEAST_EPSILON:
+        raise PrivacyError(
+            f"epsilon must be at least {_LEAST_EPSILON:g} with more than two classes, not {epsilon:g}: the optimum "
+            "over all channels is worked out in floats"
+        )
     if delta != 0:
         raise PrivacyError("with more than two classes the optimal label design is for delta = 0")
     if link != "logit":
-        raise EstimationError(f"with more than two classes the link is logit, not {link!r}")
-    if criterion not in CRITERIA:
-        raise EstimationError(f"criterion must be one of A, D or T, not {criterion!r}")
+        raise DesignError(f"with more than two classes the link is logit, not {link!r}")
     X, B = _assumptions(covariates, coefficients, classes)
     problem = PatternProblem.build(X, B, epsilon)
     weights = problem.trace_optimum() if criterion == "T" else problem.solve(criterion)
@@ -89,14 +92,14 @@ def _assumptions(covariates: ArrayLike | None, coefficients: Any, classes: int) 
         X = checked_covariates(covariates)
         if len(X) > _ROWS:
             X = X[np.linspace(0, len(X) - 1, _ROWS).round().astype(int)]
-    B = np.zeros((classes - 1, X.shape[1])) if coefficients is None else np.asarray(coefficients, dtype=float)
+    B = np.zeros((classes - 1, X.shape[1]))
+    if coefficients is not None:
+        B = arguments.floats(coefficients, "coefficients", DesignError)
     if B.shape != (classes - 1, X.shape[1]):
-        raise EstimationError(
+        raise DesignError(
             f"coefficients must have one row for each class after the first and one column per covariate: "
             f"{classes - 1} × {X.shape[1]}, not {' × '.join(map(str, B.shape)) or 'a number'}"
         )
-    if not np.all(np.isfinite(B)):
-        raise EstimationError("coefficients must be finite numbers")
     return X, B
 
 
@@ -153,7 +156,7 @@ class PatternProblem:
         while True:
             start = self._interior(active)
             if start is None:
-                raise EstimationError("the label design found no channel to start from; ε may be too large")
+                raise DesignError("the label design found no channel to start from; ε may be too large")
             inner, multiplier = _barrier(self._restricted(active), start, criterion)
             weights = np.zeros(len(self.patterns))
             weights[active] = inner
@@ -212,7 +215,7 @@ class PatternProblem:
             options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
         )
         if found.status != 0:
-            raise EstimationError("the linear programme of the label design did not converge")
+            raise DesignError("the linear programme of the label design did not converge")
         return np.asarray(found.x)
 
     def bound(self, weights: Floats, criterion: str) -> float:

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.errors import EstimationError
+from discreet import arguments, limits
+from discreet.errors import DesignError, PrivacyError
 
 Floats = NDArray[np.float64]
 #: Variance of one debiased answer as a function of 1 − π and π: given apart, neither tail is lost to cancellation.
@@ -29,6 +30,10 @@ VarianceAt = Callable[[Floats, Floats], Floats]
 CERTAIN = 1e-280
 #: Rows times scenarios that are judged at once, so that a large table needs little memory.
 _CELLS = 2**16
+#: A smaller δ is below what a denominator of 2^256 holds to nine digits, and its square below the smallest float.
+_LEAST_DELTA = 1e-60
+#: Label values up to which the optimum over all channels is searched, among 2^k patterns.
+MAX_CLASSES = 10
 
 
 def two_report_variance(p00: float, p11: float, no: Floats, yes: Floats) -> Floats:
@@ -133,7 +138,7 @@ def judged(criterion: str, information: Floats) -> Floats:
     except np.linalg.LinAlgError:
         values = np.array(np.nan)
     if not np.all(np.isfinite(values) & (values > 0)):
-        raise EstimationError(
+        raise DesignError(
             "the assumed coefficients make the label almost certain for every row: no answer carries information"
         )
     return values
@@ -141,35 +146,48 @@ def judged(criterion: str, information: Floats) -> Floats:
 
 def label_problem(covariates: ArrayLike, scenarios: Floats, link: str, criterion: str) -> LabelProblem:
     """Check and standardise what a label design is made for."""
-    if criterion not in CRITERIA:
-        raise EstimationError(f"criterion must be one of A, D or T, not {criterion!r}")
+    link, criterion = checked_link(link), checked_criterion(criterion)
     X = checked_covariates(covariates)
     if scenarios.shape[1] != X.shape[1]:
-        raise EstimationError(
+        raise DesignError(
             f"coefficients must have one number per covariate ({X.shape[1]} columns), not {scenarios.shape[1]}"
         )
     spread = unit_spread(X)
     standardised = X / spread
     if np.linalg.matrix_rank(standardised) < X.shape[1]:
-        raise EstimationError("the covariates are collinear: no design can tell their coefficients apart")
-    from discreet.estimate.regression.links import link_named
-
-    link_named(link)  # an unknown link is refused here
+        raise DesignError("the covariates are collinear: no design can tell their coefficients apart")
     return LabelProblem(standardised, spread, scenarios * spread, link, criterion)
 
 
 def checked_covariates(covariates: ArrayLike) -> Floats:
     """A finite matrix with one row per person."""
-    X = np.asarray(covariates, dtype=float)
+    X = arguments.floats(covariates, "covariates", DesignError)
     if X.ndim == 1:
         X = X[:, None]
     if X.ndim != 2 or X.shape[0] < X.shape[1] or X.shape[1] < 1:
-        raise EstimationError(
-            "covariates must be a matrix with one row per person and at least as many rows as columns"
-        )
-    if not np.all(np.isfinite(X)):
-        raise EstimationError("covariates must be finite numbers")
+        raise DesignError("covariates must be a matrix with one row per person and at least as many rows as columns")
+    if np.abs(X).max() > limits.LARGEST_NUMBER:
+        raise DesignError(f"covariates must not be larger than {limits.LARGEST_NUMBER:g}: change their unit")
     return X
+
+
+def checked_small_delta(delta: float) -> float:
+    """A δ whose corner can be judged in floats, and held by a denominator."""
+    if 0 < delta < _LEAST_DELTA:
+        raise PrivacyError(f"delta must be 0 or at least {_LEAST_DELTA:g}, not {delta:g}")
+    return delta
+
+
+def checked_criterion(criterion: str) -> str:
+    """One of A, D and T."""
+    return arguments.choice(criterion, "criterion", tuple(CRITERIA), DesignError)
+
+
+def checked_link(link: str) -> str:
+    """The name of a link."""
+    from discreet.estimate.regression.links import LINKS
+
+    return arguments.choice(link, "link", tuple(LINKS), DesignError)
 
 
 def unit_spread(covariates: Floats) -> Floats:

@@ -21,13 +21,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet import arguments
 from discreet.design.binary import binary, exposure_notes
 from discreet.design.binary_region import corners, rounded
 from discreet.design.label import thinned
-from discreet.design.label_criteria import WORDS, checked_covariates, label_problem
+from discreet.design.label_criteria import (
+    WORDS,
+    checked_covariates,
+    checked_criterion,
+    checked_link,
+    checked_small_delta,
+    label_problem,
+)
 from discreet.design.result import Design, Optimality
-from discreet.errors import EstimationError
+from discreet.errors import DesignError
 from discreet.mechanisms import BinaryResponse
+from discreet.mechanisms.rounding import checked_delta, checked_epsilon
 from discreet.privacy import Guarantee
 from discreet.privacy.bounds import exp_bounds
 from discreet.randomness import Randomness, permutation, resolve
@@ -128,17 +137,20 @@ def label_with_pilot(
     """
     from discreet.estimate.regression import binary_regression
 
+    epsilon, delta = checked_epsilon(epsilon), checked_delta(delta)
+    first_epsilon = epsilon if pilot_epsilon is None else checked_epsilon(pilot_epsilon, "pilot_epsilon")
+    delta = checked_small_delta(delta)
+    link, criterion = checked_link(link), checked_criterion(criterion)
     X = checked_covariates(covariates)
-    y = np.asarray(labels)
+    y = arguments.array(labels, "labels", DesignError)
     if y.shape != (len(X),):
-        raise EstimationError(f"labels must be one per row of covariates ({len(X)}), not {y.shape}")
-    if not 0 < share < 1:
-        raise EstimationError(f"share must lie strictly between 0 and 1, not {share}")
+        raise DesignError(f"labels must be one per row of covariates ({len(X)}), not {y.shape}")
+    share = arguments.number(share, "share", DesignError, above=0, below=1)
     size = round(share * len(X))
     if not X.shape[1] < size < len(X):
-        raise EstimationError(f"a pilot of {size} people is too small for {X.shape[1]} coefficients, or leaves nobody")
+        raise DesignError(f"a pilot of {size} people is too small for {X.shape[1]} coefficients, or leaves nobody")
     source = resolve(randomness)
-    first = binary(epsilon if pilot_epsilon is None else pilot_epsilon).mechanism
+    first = binary(first_epsilon).mechanism
     pilot = np.zeros(len(X), bool)
     pilot[permutation(len(X), source)[:size]] = True
     reports = np.empty(len(X), np.uint8)
@@ -180,7 +192,7 @@ def plausible(fit: BinaryRegression, count: int = DRAWS) -> Floats:
 
 
 def label_on_average(
-    epsilon: float, delta: float, covariates: ArrayLike, draws: Floats, link: str = "logit", criterion: str = "A"
+    epsilon: float, delta: float, covariates: Floats, draws: Floats, link: str = "logit", criterion: str = "A"
 ) -> Design:
     """The two-report design of least average log criterion over sets of coefficients, one per row of ``draws``."""
     problem = label_problem(thinned(covariates), draws, link, criterion)

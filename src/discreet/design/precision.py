@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet import arguments
 from discreet.design.efficient_variance import efficient_variance, likelihood_ratio_margin, worst_efficient_variance
-from discreet.errors import EstimationError
+from discreet.errors import DesignError
 from discreet.mechanisms import FiniteMechanism
 from discreet.mechanisms.base import MAX_MATRIX
 from discreet.mechanisms.inverse import UniformInverse
@@ -73,15 +74,13 @@ def sample_size(
     >>> sample_size(flagged, margin=0.02, prevalence=0.02, method="unbiased")
     13380
     """
-    width = _number(margin, "margin")
-    if not width > 0:
-        raise EstimationError(f"margin must be above 0, not {margin}")
+    width = arguments.number(margin, "margin", DesignError, above=0)
     mechanism = _finite(mechanism)
     quantile = _quantile(level)
     ratio = quantile / width
     needed = _variance(mechanism, prevalence, method) * ratio * ratio
     if not math.isfinite(needed):
-        raise EstimationError(f"a margin of {margin} would need more people than a number can count")
+        raise DesignError(f"a margin of {margin} would need more people than a number can count")
     n = max(1, math.ceil(needed))
     if prevalence is None or precision_method(mechanism, prevalence, method) == "unbiased":
         return n
@@ -90,7 +89,7 @@ def sample_size(
 
 def margin(
     mechanism: FiniteMechanism,
-    n: int,
+    n: float,
     level: float = 0.95,
     prevalence: ArrayLike | None = None,
     *,
@@ -106,8 +105,7 @@ def margin(
     >>> round(margin(design.binary(1.0).mechanism, n=11243), 4)
     0.02
     """
-    if not _number(n, "n") >= 1:
-        raise EstimationError(f"n must be at least 1, not {n}")
+    n = arguments.number(n, "n", DesignError, least=1)
     mechanism = _finite(mechanism)
     quantile = _quantile(level)
     half = quantile * math.sqrt(_variance(mechanism, prevalence, method) / n)
@@ -118,8 +116,7 @@ def margin(
 
 def precision_method(mechanism: FiniteMechanism, prevalence: ArrayLike | None = None, method: str = "auto") -> str:
     """The estimator that `sample_size` and `margin` speak of: "unbiased" or "mle"."""
-    if method not in ("auto", "unbiased", "mle"):
-        raise EstimationError(f"method must be auto, unbiased or mle, not {method!r}")
+    method = arguments.choice(method, "method", ("auto", "unbiased", "mle"), DesignError)
     if method != "auto":
         return method
     truths, reports = _finite(mechanism).shape
@@ -137,7 +134,7 @@ def _variance(mechanism: FiniteMechanism, prevalence: ArrayLike | None, method: 
     return efficient_variance(mechanism, _checked_frequencies(prevalence, truths))
 
 
-def _realised(mechanism: FiniteMechanism, prevalence: ArrayLike, n: int, quantile: float) -> float:
+def _realised(mechanism: FiniteMechanism, prevalence: ArrayLike, n: float, quantile: float) -> float:
     """Half the width of the likelihood-ratio interval from the expected reports, less the tolerance; zero without."""
     frequencies = _checked_frequencies(prevalence, mechanism.shape[0])
     half = likelihood_ratio_margin(mechanism, frequencies, n, quantile)
@@ -160,23 +157,12 @@ def _smallest(n: int, enough: Callable[[int], bool]) -> int:
 def _finite(mechanism: Any) -> FiniteMechanism:
     mechanism = getattr(mechanism, "mechanism", mechanism)  # a design stands for its mechanism
     if not isinstance(mechanism, FiniteMechanism):
-        raise EstimationError(f"a mechanism with finitely many reports is needed, not {type(mechanism).__name__}")
+        raise DesignError(f"a mechanism with finitely many reports is needed, not {type(mechanism).__name__}")
     return mechanism
 
 
-def _number(value: Any, name: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise EstimationError(f"{name} must be a number, not {value!r}") from None
-    if not math.isfinite(number):
-        raise EstimationError(f"{name} must be finite, not {value!r}")
-    return number
-
-
 def _quantile(level: float) -> float:
-    if not 0 < _number(level, "level") < 1:
-        raise EstimationError(f"level must lie strictly between 0 and 1, not {level}")
+    level = arguments.number(level, "level", DesignError, above=0, below=1)
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
@@ -218,20 +204,17 @@ def _large_symmetric(mechanism: FiniteMechanism) -> tuple[float, float]:
     """Probabilities (keep, other) of a channel too large to write out; only symmetric ones are that large."""
     inverse = mechanism.inverse
     if not isinstance(inverse, UniformInverse):
-        raise EstimationError(f"margins are limited to {MAX_MATRIX:,} values for this kind of mechanism")
+        raise DesignError(f"margins are limited to {MAX_MATRIX:,} values for this kind of mechanism")
     other = -inverse.shift / inverse.scale
     return other + 1 / inverse.scale, other
 
 
 def _checked_frequencies(prevalence: ArrayLike, truths: int) -> NDArray[np.float64]:
-    try:
-        values = np.asarray(prevalence, dtype=float)
-    except (TypeError, ValueError):
-        raise EstimationError("prevalence must be a number or one frequency per value") from None
+    values = arguments.floats(prevalence, "prevalence", DesignError)
     if values.ndim == 0 and truths == 2:
         values = np.array([1 - float(values), float(values)])
     if values.shape != (truths,) or np.any(~(values >= 0)) or abs(values.sum() - 1) > 1e-9:
-        raise EstimationError(
+        raise DesignError(
             "prevalence must be a number between 0 and 1 for two values, "
             f"or {truths} frequencies that sum to 1, one per value"
         )

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
 from discreet.domains.losses import HasLosses
-from discreet.errors import PrivacyError
+from discreet.errors import DesignError
 from discreet.privacy.bounds import exp_bounds
 
 Floats = NDArray[np.float64]
@@ -34,11 +34,11 @@ def checked_prior(prior: ArrayLike | None, size: int) -> Floats:
     """How frequent each truth is thought to be; equally frequent when nothing is said."""
     if prior is None:
         return np.full(size, 1 / size)
-    given = arguments.floats(prior, "prior", PrivacyError)
+    given = arguments.floats(prior, "prior", DesignError)
     if given.shape != (size,):
-        raise PrivacyError(f"a prior needs {size} numbers, one per value, not the shape {given.shape}")
+        raise DesignError(f"a prior needs {size} numbers, one per value, not the shape {given.shape}")
     if not np.all(given >= 0) or not np.isfinite(given.sum()) or abs(given.sum() - 1) > 1e-9:
-        raise PrivacyError("a prior must be numbers ≥ 0 that sum to 1")
+        raise DesignError("a prior must be numbers ≥ 0 that sum to 1")
     return np.asarray(given / given.sum())
 
 

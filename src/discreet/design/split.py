@@ -14,7 +14,7 @@ from discreet.design.bipartite import bipartite
 from discreet.design.ranked import Floats, Ranking, checked_prior, rank
 from discreet.design.result import Design
 from discreet.domains.losses import with_losses
-from discreet.errors import MechanismError
+from discreet.errors import DesignError
 from discreet.mechanisms.rounding import checked_epsilon
 
 #: The budget is first split in so many equal parts, then by ever smaller exchanges.
@@ -79,13 +79,13 @@ def split_budget(domains: Sequence[Any], epsilon: float, weights: Sequence[float
     (True, True)
     """
     epsilon = checked_epsilon(epsilon)
-    losses = [with_losses(domain) for domain in arguments.listed(domains, "domains", MechanismError)]
+    losses = [with_losses(domain, DesignError) for domain in arguments.listed(domains, "domains", DesignError)]
     count = len(losses)
     if count < 2:
-        raise MechanismError(f"a budget is split over at least two coordinates, not {count}")
-    worth = np.ones(count) if weights is None else arguments.floats(weights, "weights", MechanismError)
+        raise DesignError(f"a budget is split over at least two coordinates, not {count}")
+    worth = np.ones(count) if weights is None else arguments.floats(weights, "weights", DesignError)
     if worth.shape != (count,) or not np.all(np.isfinite(worth) & (worth > 0)):
-        raise MechanismError(f"weights must be {count} numbers above 0, one per coordinate")
+        raise DesignError(f"weights must be {count} numbers above 0, one per coordinate")
     # The sums of sorted losses do not depend on ε: each domain is sorted once.
     rankings = [rank(one, epsilon, checked_prior(None, one.size)) for one in losses]
 

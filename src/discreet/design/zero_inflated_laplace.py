@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, get_args
@@ -11,9 +10,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import arguments, limits
 from discreet.design.result import Design, Optimality
 from discreet.domains.box import Box
-from discreet.errors import PrivacyError
+from discreet.errors import DesignError, PrivacyError
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 from discreet.mechanisms.laplace.curve import ratio_for_bound
 from discreet.mechanisms.laplace.exact import delta_exact
@@ -106,6 +106,11 @@ def zero_inflated_laplace(
     >>> [round(one, 3) for one in design.mechanism.scale], design.mechanism.guarantee.fits(1.0, 0.1)
     ([1.898, 18.981], True)
     """
+    box = arguments.instance(box, Box, "box", DesignError)
+    epsilon = arguments.number(epsilon, "epsilon", PrivacyError, least=0, most=limits.EPSILON)
+    delta = arguments.number(delta, "delta", PrivacyError, least=0, below=1)
+    if zero_probability is not None:
+        zero_probability = arguments.number(zero_probability, "zero_probability", PrivacyError, least=0, below=1)
     _check(box, epsilon, delta, zero_probability, unit, target)
     curve = None
     if delta == 0:
@@ -114,7 +119,7 @@ def zero_inflated_laplace(
         curve = _curve(box.dimension, epsilon, delta, unit, target)
         chosen = curve.zero_probability[int(np.argmin(curve.variance))]
     else:
-        chosen = float(zero_probability)
+        chosen = zero_probability
     mechanism, ratio = _calibrated(box, epsilon, delta, chosen, unit, grid)
     width = _width_factor(box.dimension, unit) / ratio
     objective = target_variance(target, width, chosen)
@@ -135,18 +140,9 @@ def zero_inflated_laplace(
     )
 
 
-def _check(box: Any, epsilon: Any, delta: Any, zero_probability: Any, unit: Any, target: Any) -> None:
-    if not isinstance(box, Box):
-        raise PrivacyError(f"box must be a Box with one bound per coordinate, not {type(box).__name__}")
-    for name, value in (("epsilon", epsilon), ("delta", delta), ("zero_probability", zero_probability)):
-        if value is None and name == "zero_probability":
-            continue
-        if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
-            raise PrivacyError(f"{name} must be a finite number, not {value!r}")
-    if not epsilon >= 0:
-        raise PrivacyError(f"epsilon must be ≥ 0, not {epsilon}")
-    if not 0 <= delta < 1:
-        raise PrivacyError(f"delta must lie between 0 and 1, not {delta}")
+def _check(box: Box, epsilon: float, delta: float, zero_probability: float | None, unit: Any, target: Any) -> None:
+    arguments.choice(unit, "unit", ("record", "attribute"), DesignError)
+    arguments.choice(target, "target", get_args(Target), DesignError)
     if delta <= _LEAST_DELTA and box.dimension > 1:
         raise PrivacyError(
             f"delta must be above {_LEAST_DELTA:g}, not {delta:g}: in several dimensions Laplace noise has no pure "
@@ -156,19 +152,13 @@ def _check(box: Any, epsilon: Any, delta: Any, zero_probability: Any, unit: Any,
         raise PrivacyError(f"delta must be 0, for Laplace noise without δ, or above {_LEAST_DELTA:g}, not {delta:g}")
     if delta == 0 and not epsilon > 0:
         raise PrivacyError("epsilon must be above 0 where delta is 0")
-    if zero_probability is not None and zero_probability < 0:
-        raise PrivacyError(f"zero_probability must be ≥ 0, not {zero_probability:g}")
     if zero_probability and not zero_probability < delta:
         raise PrivacyError(
             f"delta ({delta:g}) must be above zero_probability ({zero_probability:g}): a record that is published "
             "exactly is always a failure of the promise"
         )
-    if unit not in ("record", "attribute"):
-        raise PrivacyError(f"unit must be record or attribute, not {unit!r}")
-    if target not in get_args(Target):
-        raise PrivacyError(f"target must be one of {', '.join(get_args(Target))}, not {target!r}")
     if (zero_probability == 0 or delta == 0) and target in KINKED:
-        raise PrivacyError(
+        raise DesignError(
             f'the target "{target}" has a kink and cannot be estimated at zero_probability 0; leave it out to have it '
             "chosen"
         )

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.errors import DomainError
+from discreet.errors import DomainError, InputError
 
 Floats = NDArray[np.float64]
 
@@ -54,19 +54,19 @@ class OnALine:
         return np.asarray(np.abs(positions[None, :] - positions[np.asarray(codes, np.intp)][:, None]))
 
 
-def with_losses(domain: object) -> HasLosses:
+def with_losses(domain: object, error: type[InputError] = DomainError) -> HasLosses:
     """The domain itself, if it says what is lost; any other is refused by name."""
     if not isinstance(domain, HasLosses):
-        raise DomainError(
+        raise error(
             f"a domain with an order or a distance is needed (Ordinal, Grid or Metric), not {type(domain).__name__}"
         )
     return domain
 
 
-def loss_matrix(domain: HasLosses, limit: int) -> Floats:
+def loss_matrix(domain: HasLosses, limit: int, error: type[InputError] = DomainError) -> Floats:
     """All losses in one matrix, for domains that are small enough."""
     if domain.size > limit:
-        raise DomainError(f"the losses of {domain.size:,} values are over the limit of {limit:,} for a full matrix")
+        raise error(f"the losses of {domain.size:,} values are over the limit of {limit:,} for a full matrix")
     return domain.loss_rows(np.arange(domain.size))
 
 

@@ -43,6 +43,7 @@ from discreet.estimate.regression import (
 )
 from discreet.estimate.result import Frequencies
 from discreet.estimate.totals import Totals
+from discreet.estimate.value_frequency import ValueFrequency
 
 __all__ = [
     "BinaryRegression",
@@ -57,6 +58,7 @@ __all__ = [
     "MultinomialRegression",
     "PredictorRegression",
     "Totals",
+    "ValueFrequency",
     "binary_regression",
     "binary_regression_batches",
     "compare",

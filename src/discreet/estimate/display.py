@@ -29,7 +29,9 @@ def amount(value: float) -> str:
 
 
 def label_text(label: Any) -> str:
-    """A value as a person reads it; the blank has a name."""
+    """A value as a person reads it; the blank has a name, and a group of several columns is a list."""
+    if isinstance(label, tuple):
+        return ", ".join(label_text(one) for one in label)
     return "(blank)" if label is None else str(label)
 
 
@@ -69,7 +71,7 @@ def plain(value: Any) -> Any:
     """A label or array as data for JSON: nan becomes null, unusual labels text."""
     if isinstance(value, np.ndarray):
         return [plain(item) for item in value.tolist()]
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()

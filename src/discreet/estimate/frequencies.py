@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import EstimationError
+from discreet.estimate import display
 from discreet.estimate.channels import Channels
 from discreet.estimate.evidence import Evidence, simple_evidence
 from discreet.estimate.grouped import GroupedFrequencies
 from discreet.estimate.identified import FrequencyBounds, bounds_from
 from discreet.estimate.paired import PairedChannels
 from discreet.estimate.result import Frequencies
-from discreet.estimate.rows import ArrayColumn, Column, ReleaseColumn, Rows, is_release
+from discreet.estimate.rows import ArrayColumn, Column, ReleaseColumn, Rows, is_release, is_several
 from discreet.estimate.spread import Multinomial, Randomisation, Spread
 from discreet.estimate.survey import Roles, survey_evidence
 from discreet.mechanisms.inverse import Inverse
@@ -110,8 +111,10 @@ def frequencies(
     strata, clusters : array or column name, optional
         The survey's strata and clusters (cluster labels are read within their stratum). The variance is
         linearised, with the first stage taken as with replacement.
-    by : array or column name, optional
-        A public grouping: one result per group. Rows without a label are a group of their own, "(missing)".
+    by : array or column name, or a list of either; optional
+        A public grouping: one result per group, or per combination of groups that occurs, labelled by tuples. Rows
+        without a label are a group of their own, "(missing)". A release whose rows were put into random order takes
+        column names only, here and for weights, strata and clusters.
     designs : array, optional
         The name of each row's design.
     labels : Domain or sequence, optional
@@ -182,10 +185,13 @@ def frequencies(
         return bounds_from(evidence[0][1], channels, target, notes=notes, column=name)
     if by is None:
         return estimate_from(evidence[0][1], channels, method, target, notes=notes, column=name)
-    silent = [str(label) for label, part in evidence if part.n == 0]
+    silent = [display.label_text(label) for label, part in evidence if part.n == 0]
     if silent:
         notes += (f"groups without any answer left out: {', '.join(silent)}",)
     results = {label: estimate_from(part, channels, method, target, column=name) for label, part in evidence if part.n}
+    if is_several(by, release):
+        names: tuple[str | None, ...] = tuple(one if isinstance(one, str) else None for one in by)
+        return GroupedFrequencies(results, names if len(by) > 1 else names[0], notes)
     return GroupedFrequencies(results, by if isinstance(by, str) else None, notes)
 
 

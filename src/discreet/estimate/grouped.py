@@ -1,8 +1,8 @@
-"""Frequencies for every group of a public column."""
+"""Frequencies for every group of one or several public columns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -18,21 +18,24 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupedFrequencies:
+class GroupedFrequencies(Mapping[Any, Frequencies]):
     """One :class:`Frequencies` per group, in the order of the group labels.
+
+    A mapping: ``grouped["north"]`` is the result of a group, ``grouped["north", "f"]`` of a group by two columns;
+    iterating gives the labels, ``items()`` labels and results.
 
     Attributes
     ----------
     results : mapping
         From group label to its result.
-    by : str or None
-        The public column.
+    by : str, tuple of str or None
+        The public column, or columns.
     notes : tuple of str
         What a reader should know about all groups; each result has its own.
     """
 
     results: Mapping[Any, Frequencies]
-    by: str | None = None
+    by: str | tuple[str | None, ...] | None = None
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -88,6 +91,9 @@ class GroupedFrequencies:
     def __getitem__(self, group: Any) -> Frequencies:
         return self.results[group]
 
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.results)
+
     def __len__(self) -> int:
         return len(self.results)
 
@@ -95,13 +101,14 @@ class GroupedFrequencies:
         """A table to read: group, n, value, estimate, standard error, interval, and the notes."""
         first = self._first
         chosen = first.default_interval if method is None else method
-        header = [self.by or "group", "value", "n", "estimate", "std. error"]
+        names = self.by if isinstance(self.by, tuple) else (self.by,)
+        header = [*(name or "group" for name in names), "value", "n", "estimate", "std. error"]
         header.append(f"{display.percent(level)} interval ({chosen})")
         codes = self._shown_codes(first)
         shown = list(self.results.items())[: max(1, 2 * display.SHOWN // len(codes))]
         lines = [line for group, result in shown for line in self._lines(group, result, codes, level, method)]
         text = f"{first.heading().rsplit(', n =', 1)[0]}, {len(self)} groups, n = {int(self.n.sum()):,}\n\n"
-        text += display.aligned(header, lines, text_columns=2)
+        text += display.aligned(header, lines, text_columns=len(names) + 1)
         if len(shown) < len(self):
             text += f"\n… and {len(self) - len(shown):,} more groups"
         if first.estimate.size > len(codes) > 1:
@@ -113,7 +120,7 @@ class GroupedFrequencies:
         bounds = result.interval(level, method)
         return [
             [
-                display.label_text(group),
+                *(display.label_text(one) for one in (group if isinstance(group, tuple) else (group,))),
                 display.label_text(result.channels.label(code)),
                 f"{result.n:,}",
                 display.number(result.estimate[code]),
@@ -142,7 +149,7 @@ class GroupedFrequencies:
         """Plain data, ready for JSON."""
         return {
             "kind": "grouped frequencies",
-            "by": self.by,
+            "by": display.plain(self.by),
             "groups": [
                 {"group": display.plain(group), **result.to_dict(level, method)}
                 for group, result in self.results.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.domains import Domain
-from discreet.errors import EstimationError
+from discreet.errors import DomainError, EstimationError
 from discreet.estimate import display, intervals
 from discreet.estimate.channels import Channels
 from discreet.estimate.evidence import Evidence, effective_size
@@ -18,6 +19,7 @@ from discreet.estimate.moments import refuse_large
 from discreet.estimate.paired import PairedChannels
 from discreet.estimate.restricted_intervals import MAX_RESTRICTED, likelihood_ratios, scores
 from discreet.estimate.spread import Spread
+from discreet.estimate.value_frequency import ValueFrequency
 from discreet.mechanisms import FiniteMechanism
 from discreet.mechanisms.inverse import Inverse
 
@@ -32,7 +34,8 @@ Floats = NDArray[np.float64]
 class Frequencies:
     """How frequent each true value is, estimated from randomised reports.
 
-    Made by :func:`discreet.estimate.frequencies`.
+    Made by :func:`discreet.estimate.frequencies`. Index by a value for its frequency alone, with standard error and
+    interval: ``result["yes"]`` is a :class:`ValueFrequency`. Iterating gives the values.
 
     Attributes
     ----------
@@ -83,6 +86,32 @@ class Frequencies:
         if labels is None:
             return range(self.channels.truths)
         return labels.labels if isinstance(labels, Domain) else list(labels)
+
+    def __getitem__(self, value: Any) -> ValueFrequency:
+        return ValueFrequency(self, self._code(value))
+
+    def __len__(self) -> int:
+        return self.estimate.size
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.labels)
+
+    def __contains__(self, value: Any) -> bool:
+        try:
+            self._code(value)
+        except KeyError:
+            return False
+        return True
+
+    def _code(self, value: Any) -> int:
+        """The code of a true value."""
+        labels = self.channels.labels
+        try:
+            if isinstance(labels, Domain):
+                return int(labels.encode([value])[0])
+            return list(self.labels).index(value)
+        except (DomainError, ValueError):
+            raise KeyError(value) from None
 
     @cached_property
     def covariance(self) -> Floats:
@@ -152,6 +181,10 @@ class Frequencies:
         conservative (Hoeffding 1956), and there is no likelihood ratio.
         """
         return self._interval(level, method, slice(None))
+
+    def interval_of(self, code: int, level: float = 0.95, method: str | None = None) -> Floats:
+        """The confidence interval of one value, by its code: (low, high)."""
+        return np.asarray(self._interval(level, method, slice(code, code + 1))[0])
 
     def empty(self, level: float = 0.95, method: str | None = None) -> NDArray[np.bool_]:
         """Which intervals are empty: no frequency in [0, 1] goes with the reports, which contradict the design."""

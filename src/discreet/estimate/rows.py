@@ -217,7 +217,8 @@ class Rows:
         Number of rows.
     columns : sequence of Column
         One column for frequencies, two for a cross-table; the codes of two are combined row by row.
-    weights, strata, clusters, groups : array, column name or None
+    weights, strata, clusters : array, column name or None
+    groups : array, column name, sequence of either, or None
     """
 
     def __init__(
@@ -238,10 +239,22 @@ class Rows:
         #: Rows without an answer, whose blank is public: counted while the batches are read.
         self.left_out = 0
         for role, given in self._aside.items():
-            if isinstance(given, str):
-                self._check_public(given, role)
+            if is_several(given, release):
+                self._aside[role] = [self._checked(one, role) for one in given]
             elif given is not None:
-                self._aside[role] = checked_length(self._arrow(given, role), total, _shown(role))
+                self._aside[role] = self._checked(given, role)
+
+    def _checked(self, given: Any, role: str) -> Any:
+        """A public column of the release, or one entry per row."""
+        if isinstance(given, str):
+            self._check_public(given, role)
+            return given
+        if self._release is not None and self._release.manifest.order != "keep":
+            raise EstimationError(
+                f"{_shown(role)}: an array cannot be matched to the rows of this release, which are in random order; "
+                "name a public column of the release"
+            )
+        return checked_length(self._arrow(given, role), self._total, _shown(role))
 
     @staticmethod
     def _arrow(values: Any, role: str) -> pa.Array:
@@ -280,7 +293,8 @@ class Rows:
 
     def _from_release(self) -> Iterator[Batch]:
         names = {name for column in self._columns for name in column.needs}
-        names |= {given for given in self._aside.values() if isinstance(given, str)}
+        for given in self._aside.values():
+            names |= {one for one in (given if isinstance(given, list) else [given]) if isinstance(one, str)}
         start = 0
         for record in self._release.batches([name for name in self._release.columns if name in names]):
             columns = dict(zip(record.schema.names, record.columns, strict=True))
@@ -296,15 +310,27 @@ class Rows:
             count_reports(more, second.reports, rows.start)
             codes = codes.astype(np.int64) * second.reports + more
             absent = missing if absent is None else absent if missing is None else absent | missing
-        aside = {
-            role: given[rows] if isinstance(given, pa.Array) else columns[given] if given is not None else None
-            for role, given in self._aside.items()
-        }
+
+        def part(given: Any) -> Any:
+            if isinstance(given, list):
+                return [part(one) for one in given]
+            return given[rows] if isinstance(given, pa.Array) else columns[given] if given is not None else None
+
+        aside = {role: part(given) for role, given in self._aside.items()}
         if aside["weights"] is not None:
             aside["weights"] = checked_weights(aside["weights"], _shown("weights", self._aside), rows.start)
         if absent is not None:
             self.left_out += int(np.count_nonzero(absent))
         return Batch(codes, rows.start, None if absent is None else ~absent, **aside)
+
+
+def is_several(given: Any, release: Any) -> bool:
+    """Whether a grouping is by several columns: a list of arrays or, with a release, of column names."""
+    if not isinstance(given, (list, tuple)) or not given:
+        return False
+    if release is not None and all(isinstance(one, str) for one in given):
+        return True
+    return all(not isinstance(one, str) and np.ndim(one) == 1 for one in given)
 
 
 def _shown(role: str, given: Mapping[str, Any] | None = None) -> str:

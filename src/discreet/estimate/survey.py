@@ -12,7 +12,7 @@ from discreet.errors import EstimationError
 from discreet.estimate.evidence import Evidence
 from discreet.estimate.rows import Batch
 from discreet.estimate.spread import Linearised
-from discreet.estimate.tally import Cells, Floats, Ints, LabelIndex, PairIndex, count_reports
+from discreet.estimate.tally import Cells, Floats, GroupIndex, Ints, LabelIndex, PairIndex, count_reports
 
 #: Numbers kept for the strata together (2^27 floats, 1 GB).
 _MAX_STRATUM_CELLS = 1 << 27
@@ -43,7 +43,7 @@ class SurveyTally:
         self._is_sample = target == "population" and (roles.weights or roles.strata or roles.clusters)
         self._stratum_labels = LabelIndex("strata")
         self._cluster_labels = LabelIndex("clusters")
-        self._group_labels = LabelIndex("by", missing_is_a_group=True)
+        self._group_labels = GroupIndex("by")
         self._units = PairIndex()  # (stratum, cluster)
         self._blocks = PairIndex()  # (unit, group); the unit is the stratum where there are no clusters
         self._cells = Cells()

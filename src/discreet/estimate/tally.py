@@ -143,10 +143,54 @@ class PairIndex:
         pairs = ((keys // width) << 32 | keys % width).tolist()
         return np.asarray(np.array([known.setdefault(pair, len(known)) for pair in pairs], np.int64)[back])
 
+    def __len__(self) -> int:
+        return len(self._codes)
+
     def pairs(self) -> tuple[Ints, Ints]:
         """The pairs in the order of their codes."""
         keys = np.fromiter(self._codes, np.int64, len(self._codes))
         return keys >> 32, keys & 0xFFFFFFFF
+
+
+class GroupIndex:
+    """Codes for groups by one public column, or by every combination of several that occurs."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._columns: list[LabelIndex] = []
+        self._pairs: list[PairIndex] = []
+
+    def encode(self, given: Any, first_row: int = 0) -> Ints:
+        """Codes of one batch; a list holds several columns."""
+        columns = given if isinstance(given, list) else [given]
+        if not self._columns:
+            self._columns = [LabelIndex(self._name, missing_is_a_group=True) for _ in columns]
+            self._pairs = [PairIndex() for _ in columns[1:]]
+        found = [index.encode(column, first_row) for index, column in zip(self._columns, columns, strict=True)]
+        codes = found[0]
+        for pairs, more in zip(self._pairs, found[1:], strict=True):
+            codes = pairs.encode(codes, more)
+        return codes
+
+    def in_order(self) -> list[tuple[Any, int]]:
+        """Labels with their codes, sorted column by column; labels of several columns are tuples."""
+        columns = [index.in_order() for index in self._columns]
+        if not self._pairs:
+            return columns[0] if columns else []
+        places = [{code: (place, label) for place, (label, code) in enumerate(column)} for column in columns]
+        codes = np.arange(len(self._pairs[-1]))
+        parts = []
+        for pairs, place in zip(reversed(self._pairs), reversed(places), strict=False):
+            before, own = pairs.pairs()
+            parts.append([place[code] for code in own[codes].tolist()])
+            codes = before[codes]
+        parts.append([places[0][code] for code in codes.tolist()])
+        keyed = [
+            (tuple(place for place, _ in one), tuple(label for _, label in one), code)
+            for code, one in enumerate(zip(*reversed(parts), strict=True))
+        ]
+        keyed.sort(key=lambda one: one[0])
+        return [(labels, code) for _, labels, code in keyed]
 
 
 class Cells:

@@ -55,8 +55,11 @@ class ColumnDigest:
     def from_dict(cls, data: Any) -> Self:
         """Rebuild from plain data."""
         data = mapping(data, "the digest of a column")
-        name, form = (text(data.get(key), f"content.columns.{key}") for key in ("name", "form"))
-        return cls(name, form, checked_sha256(data.get("sha256"), "content.columns.sha256"))
+        return cls(
+            text(data.get("name"), "content.columns.name"),
+            text(data.get("form"), "content.columns.form"),
+            checked_sha256(data.get("sha256"), "content.columns.sha256"),
+        )
 
 
 @dataclass(frozen=True)

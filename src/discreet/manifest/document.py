@@ -32,6 +32,7 @@ Order = Literal["shuffle", "keep"]
 Role = Literal["public", "weight", "strata", "cluster", "private"]
 #: How the text of a public column is meant, so that a CSV reads back as it was.
 ColumnType = Literal["text", "integer", "number", "boolean", "other"]
+_ORDERS, _ROLES, _TYPES = (get_args(choices) for choices in (Order, Role, ColumnType))
 
 
 @dataclass(frozen=True)
@@ -88,10 +89,10 @@ class Column:
     def from_dict(cls, data: Any) -> Self:
         """Rebuild from plain data."""
         data = mapping(data, "a column")
-        role = one_of(data.get("role"), "the role of a column", get_args(Role))
+        role = one_of(data.get("role"), "the role of a column", _ROLES)
         kind = data.get("type")
         if kind is not None:
-            kind = one_of(kind, "the type of a column", get_args(ColumnType))
+            kind = one_of(kind, "the type of a column", _TYPES)
         return cls(text(data.get("name"), "the name of a column"), role, kind)  # type: ignore[arg-type]
 
 
@@ -157,7 +158,7 @@ class Manifest:
         object.__setattr__(self, "columns", tuple(self.columns))
         object.__setattr__(self, "blocks", tuple(self.blocks))
         whole(self.rows, "rows", 1)
-        one_of(self.order, "order", get_args(Order))
+        one_of(self.order, "order", _ORDERS)
         if self.rows_per_person is not None:
             whole(self.rows_per_person, "rows_per_person", 1)
         if self.digest is not None:
@@ -309,7 +310,7 @@ def _title(value: Any) -> str | None:
 def parsed(content: str | bytes) -> Mapping[str, Any]:
     """The object that JSON text holds, of bounded depth and without numbers that are none."""
     try:
-        data = json.loads(content, parse_constant=refuse_constant, object_pairs_hook=_distinct)
+        data = _DECODER.decode(content if isinstance(content, str) else content.decode())
     except (ValueError, RecursionError):
         raise ManifestError("the manifest is damaged: it is not valid JSON, or gives a key twice") from None
     if limits.nested_too_deep(data):
@@ -328,3 +329,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def refuse_constant(name: str) -> NoReturn:
     """NaN and Infinity are no JSON."""
     raise ValueError(name)
+
+
+#: Made once: with options of its own, json.loads would make one for every call.
+_DECODER = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=_distinct)

@@ -20,7 +20,7 @@ from discreet.privacy.exact import exact_rows
 DENOMINATOR_BITS = (64, 128, 192, 256)
 #: How much better than asked the realised ε may be, relative to the request.
 RELATIVE_TOLERANCE = Fraction(1, 10**9)
-#: Below this ε a failure is one of nearly equal rows, not of tiny probabilities.
+#: Up to this ε a failure is one of nearly equal rows, not of tiny probabilities.
 _SMALL = 1e-3
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ def first_fine_enough(epsilon: float, attempt: Callable[[int], T | None]) -> T:
         result = attempt(1 << bits)
         if result is not None:
             return result
-    if epsilon < _SMALL:
+    if epsilon <= _SMALL:
         raise PrivacyError(
             f"epsilon = {epsilon:g} is too small for a channel that was computed in floating point, or for the largest "
             f"denominator, 2^{DENOMINATOR_BITS[-1]}: it cannot be met to nine digits"

@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.errors import EstimationError
 from discreet.estimate import Frequencies, GroupedFrequencies
+from discreet.estimate.display import label_text
 from discreet.plots.canvas import BLACK, BLUE, GREY, ORANGE, canvas
 
 #: Values that fit legibly into one picture.
@@ -41,8 +42,8 @@ def plot_frequencies(
     rows = []
     for group, one in results:
         for label, value, (low, high) in zip(one.labels, one.estimate, one.interval(level, method), strict=True):
-            name = "(blank)" if label is None else str(label)
-            rows.append(Row(f"{group}: {name}" if group != "" else name, value, low, high))
+            name = label_text(label)
+            rows.append(Row(f"{label_text(group)}: {name}" if group != "" else name, value, low, high))
     plot_comparison(rows, path, title=title, level=level)
 
 

@@ -59,8 +59,11 @@ def _decimal(x: Fraction, context: Context) -> Decimal:
 
 
 def round_up(x: Fraction) -> float:
-    """The smallest float that is not below x."""
-    nearest = float(x)
+    """The smallest float that is not below x; ∞ above the largest one."""
+    try:
+        nearest = float(x)
+    except OverflowError:
+        return math.inf
     return math.nextafter(nearest, math.inf) if Fraction(nearest) < x else nearest
 
 

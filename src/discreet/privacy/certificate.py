@@ -16,7 +16,7 @@ from typing import Any, Protocol, cast, overload, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet import limits
+from discreet import arguments, limits
 from discreet.errors import PrivacyError
 from discreet.privacy.bounds import exp_bounds, log_up, round_down, round_up
 from discreet.privacy.exact import Rows, exact_rows
@@ -88,7 +88,7 @@ class Certificate:
 
     def delta(self, epsilon: float) -> float:
         """The smallest δ for which the channel is (ε, δ)-private, rounded up."""
-        epsilon = _checked_epsilon(epsilon, zero=True)
+        epsilon = _checked_epsilon(epsilon)
         if math.isinf(epsilon):
             return round_up(self._infinite_delta())
         if epsilon >= self.epsilon:
@@ -141,10 +141,7 @@ class Certificate:
         The worst pair of truths counts at each α. ``f(α) = 1 − α`` is perfect privacy; the value is rounded
         down, toward less privacy (Dong, Roth and Su 2022).
         """
-        try:
-            alphas = np.asarray(alpha, dtype=float)
-        except (TypeError, ValueError):
-            raise PrivacyError("alpha must be a number, or an array of numbers") from None
+        alphas = arguments.floats(alpha, "alpha", PrivacyError)
         if np.any(~((alphas >= 0) & (alphas <= 1))):
             raise PrivacyError("alpha must lie between 0 and 1")
         values = [self._lowest(Fraction(float(a))) for a in alphas.ravel()]
@@ -203,7 +200,7 @@ def certify(channel: Any, epsilon: float | None = None) -> Certificate:
     inf
     """
     if epsilon is not None:
-        epsilon = _checked_epsilon(epsilon, zero=True)
+        epsilon = _checked_epsilon(epsilon)
     if isinstance(channel, type):
         raise PrivacyError(f"certify takes a mechanism or a matrix, not the class {channel.__name__}")
     if isinstance(channel, HasRowPairs):
@@ -225,14 +222,8 @@ def certify(channel: Any, epsilon: float | None = None) -> Certificate:
     )
 
 
-def _checked_epsilon(epsilon: float, *, zero: bool = False) -> float:
-    try:
-        epsilon = float(epsilon)
-    except (TypeError, ValueError):
-        raise PrivacyError(f"epsilon must be a number, not {epsilon!r}") from None
-    if math.isnan(epsilon) or epsilon < 0 or (epsilon == 0 and not zero):
-        raise PrivacyError(f"epsilon must be a number {'≥' if zero else '>'} 0, not {epsilon}")
-    return epsilon
+def _checked_epsilon(epsilon: float) -> float:
+    return arguments.number(epsilon, "epsilon", PrivacyError, least=0, infinite=True)
 
 
 def _largest_ratio(groups: Iterable[Iterable[tuple[int, ...]]]) -> Fraction | None:

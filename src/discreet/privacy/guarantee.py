@@ -9,10 +9,10 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any, Literal, get_args
 
+from discreet import arguments, limits
 from discreet.errors import ManifestError, PrivacyError
 from discreet.plain_text import has_control
 from discreet.privacy.bounds import exp_bounds, round_up
-from discreet.privacy.exact import shown
 
 Unit = Literal["value", "label", "attribute", "record", "person"]
 
@@ -59,21 +59,15 @@ class Guarantee:
     caveats: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("epsilon", "delta", "exposure"):
-            value = getattr(self, name)
-            try:
-                object.__setattr__(self, name, float(value))
-            except (TypeError, ValueError, OverflowError):
-                raise PrivacyError(f"{name} must be a number, not {shown(value)}") from None
-        if not self.epsilon >= 0:
-            raise PrivacyError(f"epsilon must be ≥ 0, not {self.epsilon}")
-        if not 0 <= self.delta <= 1:
-            raise PrivacyError(f"delta must lie between 0 and 1, not {self.delta}")
-        if not 0 <= self.exposure <= 1:
-            raise PrivacyError(f"exposure must lie between 0 and 1, not {self.exposure}")
-        if self.unit not in get_args(Unit):
-            raise PrivacyError(f"unit must be one of {', '.join(get_args(Unit))}, not {self.unit!r}")
-        object.__setattr__(self, "caveats", tuple(self.caveats))
+        checked = {
+            "epsilon": arguments.number(self.epsilon, "epsilon", PrivacyError, least=0, infinite=True),
+            "delta": arguments.number(self.delta, "delta", PrivacyError, least=0, most=1),
+            "exposure": arguments.number(self.exposure, "exposure", PrivacyError, least=0, most=1),
+            "unit": arguments.choice(self.unit, "unit", get_args(Unit), PrivacyError),
+            "caveats": tuple(arguments.listed(self.caveats, "caveats", PrivacyError)),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
         text = (
@@ -116,8 +110,7 @@ class Guarantee:
 
         A promise about single attributes says nothing about a person, who has all of them, and is refused.
         """
-        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
-            raise PrivacyError(f"rows per person must be a whole number of at least 1, not {rows!r}")
+        rows = arguments.whole(rows, "rows per person", PrivacyError, least=1, most=limits.ROWS)
         if self.unit == "attribute":
             raise PrivacyError(
                 "a promise about one attribute is none about a person, who has all of them: start from that of the "
@@ -137,15 +130,15 @@ class Guarantee:
 
     def fits(self, epsilon: float, delta: float = 0.0) -> bool:
         """Whether this promise is at least as strong as (ε, δ)."""
-        return self.epsilon <= epsilon and self.delta <= delta
+        epsilon = arguments.number(epsilon, "epsilon", PrivacyError, least=0, infinite=True)
+        return self.epsilon <= epsilon and self.delta <= arguments.number(delta, "delta", PrivacyError, least=0, most=1)
 
     def belief_after(self, prior: float) -> tuple[float, float]:
         """How low and how high an adversary's belief in "yes" can move from a prior belief.
 
         ``prior/(prior + (1 − prior)e^ε)`` and ``prior·e^ε/(prior·e^ε + 1 − prior)``, by Bayes' rule.
         """
-        if not 0 < prior < 1:
-            raise PrivacyError(f"a prior belief must lie strictly between 0 and 1, not {prior}")
+        prior = arguments.number(prior, "a prior belief", PrivacyError, above=0, below=1)
         if math.isinf(self.epsilon):
             return 0.0, 1.0
         odds = math.log(prior) - math.log1p(-prior)
@@ -327,8 +320,7 @@ def _among(chance: float, total: int | None, whom: str, counted: float | None) -
     """How many of them that is: as counted, or all of them under this chance."""
     if total is None:
         return ""
-    if isinstance(total, bool) or not isinstance(total, int) or total < 0:
-        raise PrivacyError(f"{whom} must be a whole number ≥ 0, not {total!r}")
+    total = arguments.whole(total, whom, PrivacyError, most=limits.ROWS)
     expected = chance * total if counted is None else counted
     shown = f"{expected:,.0f}" if expected >= 100 else f"{expected:.3g}"
     return f" (about {shown} of {total:,} {whom})"

@@ -109,6 +109,19 @@ def test_the_unused_half_of_a_turned_design_changes_nothing():
     assert straight == pytest.approx(turned, abs=1e-6)
 
 
+@pytest.mark.parametrize("link", LINKS)
+def test_every_link_has_one_statistic_per_value(link):
+    """The value alone counts, not the values tried before it; some of these equations have no finite solution."""
+    for seed in range(6):
+        X, y, p = rare(seed, 300)
+        used = score_test(X, y, p, link)
+        values = [-30.0, 5.0, -2.0, 0.5, 40.0, -1.0]
+        for j in range(3):
+            before = [used.statistic(j, value) for value in values]
+            fresh = [score_test(X, y, p, link).statistic(j, value) for value in values]
+            np.testing.assert_allclose(before, fresh, rtol=1e-4, atol=1e-6)
+
+
 def test_columns_far_from_zero_move_only_the_intercept():
     """A year beside a centred year: the same interval of the slope, and a finite one for the distant intercept."""
     X, y, p = survey(4_000, 2.0, 7)

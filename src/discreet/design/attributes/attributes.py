@@ -19,7 +19,7 @@ from discreet.design.attributes.request import Request
 from discreet.design.attributes.result import AttributesDesign
 from discreet.design.attributes.simple import inductive, kronecker
 from discreet.design.result import Optimality
-from discreet.errors import MechanismError, PrivacyError
+from discreet.errors import DesignError, MechanismError, PrivacyError
 from discreet.mechanisms.joint import JointResponse
 
 METHODS = ("auto", "exact", "lp", "inductive", "kronecker")
@@ -89,8 +89,9 @@ def attributes(
     1.909
     """
     request = Request.of(sizes, epsilons)
-    method = arguments.choice(method, "method", METHODS, PrivacyError)
-    pairs = arguments.choice(pairs, "pairs", PAIRS, PrivacyError)
+    method = arguments.choice(method, "method", METHODS, DesignError)
+    allow_raised = arguments.flag(allow_raised, "allow_raised", DesignError)
+    pairs = arguments.choice(pairs, "pairs", PAIRS, DesignError)
     if method == "inductive":
         return _inductive(request, pairs, allow_raised=allow_raised)
     if method == "kronecker" or request.count == 1:
@@ -142,7 +143,7 @@ def _never_above(request: Request, mechanism: JointResponse) -> JointResponse:
 
 def _lp(request: Request, pairs: str) -> AttributesDesign:
     if request.count > MAX_PATTERN_ATTRIBUTES:
-        raise PrivacyError(
+        raise DesignError(
             f"the linear programme has 2^k variables and is limited to {MAX_PATTERN_ATTRIBUTES} attributes, "
             f'not {request.count}; method="exact" has no such limit'
         )

@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 
 from discreet.design.attributes.request import Floats, Request
-from discreet.errors import PrivacyError
+from discreet.errors import DesignError
 from discreet.mechanisms.joint.grouped import MAX_CELLS
 
 
@@ -43,7 +43,7 @@ class Cells:
 
     def __post_init__(self) -> None:
         if self.count > MAX_CELLS:
-            raise PrivacyError(f"{self.count:,} cells are over the limit of {MAX_CELLS:,}")
+            raise DesignError(f"{self.count:,} cells are over the limit of {MAX_CELLS:,}")
 
     @cached_property
     def members(self) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from discreet import arguments
 from discreet.design.attributes.request import Request
 from discreet.design.attributes.simple import inductive
-from discreet.errors import PrivacyError
+from discreet.errors import DesignError
 from discreet.mechanisms.joint import JointResponse
 
 #: Attributes up to which all pairs are looked at for a summary.
@@ -31,7 +31,7 @@ def compare_attributes(joint: JointResponse) -> dict[str, float | str]:
     "independent": every column on its own. "heuristic": Yamamoto and Shibuya's, with a remark when it would not keep
     the levels. "this design": the mechanism itself.
     """
-    joint = arguments.instance(joint, JointResponse, "joint", PrivacyError)
+    joint = arguments.instance(joint, JointResponse, "joint", DesignError)
     request = Request(joint.sizes, tuple(float(level) for level in joint.marginal_epsilons))
     heuristic: float | str = math.inf
     try:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import arguments
-from discreet.errors import PrivacyError
+from discreet.errors import DesignError, PrivacyError
 from discreet.mechanisms.joint.law import MAX_ATTRIBUTES, MAX_VALUES
 from discreet.mechanisms.rounding import keep_and_other
 
@@ -35,10 +35,10 @@ class Request:
     @classmethod
     def of(cls, sizes: Any, epsilons: Any) -> Request:
         """Check what was given."""
-        counts = arguments.listed(sizes, "sizes", PrivacyError)
+        counts = arguments.listed(sizes, "sizes", DesignError)
         levels = arguments.listed(epsilons, "epsilons", PrivacyError)
         if len(counts) != len(levels):
-            raise PrivacyError(
+            raise DesignError(
                 "sizes and epsilons must have the same length: "
                 f"there are {len(counts)} sizes and {len(levels)} epsilons"
             )
@@ -118,9 +118,9 @@ class Request:
 def checked_sizes(values: Sequence[Any]) -> tuple[int, ...]:
     """Whole numbers of at least two."""
     if not 1 <= len(values) <= MAX_ATTRIBUTES:
-        raise PrivacyError(f"there must be between 1 and {MAX_ATTRIBUTES:,} attributes, not {len(values):,}")
+        raise DesignError(f"there must be between 1 and {MAX_ATTRIBUTES:,} attributes, not {len(values):,}")
     return tuple(
-        arguments.whole(size, f"sizes[{i}]", PrivacyError, least=2, most=MAX_VALUES) for i, size in enumerate(values)
+        arguments.whole(size, f"sizes[{i}]", DesignError, least=2, most=MAX_VALUES) for i, size in enumerate(values)
     )
 
 

@@ -9,7 +9,7 @@ from discreet import arguments
 from discreet.design.attributes.attributes import attributes
 from discreet.design.attributes.request import LARGEST_LEVEL, checked_levels, checked_sizes
 from discreet.design.attributes.result import AttributesDesign
-from discreet.errors import PrivacyError
+from discreet.errors import DesignError, PrivacyError
 from discreet.mechanisms.joint import ThresholdLaw
 from discreet.mechanisms.rounding import checked_epsilon
 
@@ -39,10 +39,10 @@ def attributes_for_total(sizes: Any, ratios: Any, total: float, pairs: str = "ke
     >>> design.guarantee.epsilon <= 5.0, round(design.requested[0], 2)   # independent randomisation: 0.5
     (True, 1.2)
     """
-    counts = arguments.listed(sizes, "sizes", PrivacyError)
+    counts = arguments.listed(sizes, "sizes", DesignError)
     shares = arguments.listed(ratios, "ratios", PrivacyError)
     if len(counts) != len(shares):
-        raise PrivacyError(
+        raise DesignError(
             f"sizes and ratios must have the same length: there are {len(counts)} sizes and {len(shares)} ratios"
         )
     checked_sizes(counts)

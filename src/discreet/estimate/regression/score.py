@@ -39,6 +39,8 @@ _PULL = 1e-3
 #: The estimate is drawn back to linear predictors of this root mean square, and values are tried up to twice as far
 #: from it, on the scale of what the other columns leave of a column: what is accepted there is called infinite.
 _FAR = 50.0
+#: Linear predictors of this root mean square are those of a step function, and no more is gained by going on.
+_ENDLESS = 20 * _FAR
 #: Labels vary least at a G that is not nearer to 0 or 1 than this.
 _EDGE = 1e-6
 #: Each value that is tried lies so much further out than the one before.
@@ -46,8 +48,10 @@ _GROWTH = 2.0
 #: A root that exceeds its quantile by this much ends the search on its side. Beyond, what is left in the equation can
 #: only grow; the variance would have to grow more than tenfold for another value to be accepted.
 _HOPELESS = 5.0
-#: Longest Newton step at first, in units of linear predictors.
-_LONGEST = 4.0
+#: Longest Newton step, in units of linear predictors, and how steeply it may lead down again at its end.
+_LONGEST, _OVERSHOT = 20.0, 0.1
+#: Newton steps, and trials of each.
+_ROUNDS = 100
 #: Size of the last one.
 _SMALL = 1e-8
 
@@ -67,13 +71,13 @@ class ScoreTest:
         self._offset = np.zeros(rows.size) if rows.offset is None else rows.offset
         everything = np.arange(self._X.shape[1])
         self._label_everyone(np.full(rows.size, 0.5), np.ones(rows.size))
-        pilot = self._solve(everything, self._offset, np.zeros(everything.size), _PILOT_PULL)
-        _, yes, slope = link.parts(self._X @ pilot + self._offset)
+        self._pilot = self._solve(everything, self._offset, np.zeros(everything.size), _PILOT_PULL)
+        _, yes, slope = link.parts(self._X @ self._pilot + self._offset)
         if slope.max() > 0:  # otherwise every answer is certain in floats, and equal weights stay
             self._label_everyone(yes, slope / slope.max())
-        centre = self._solve(everything, self._offset, pilot, _PULL)
+        centre = self._solve(everything, self._offset, self._pilot, _PULL)
         self._centre = centre * min(_FAR / max(math.sqrt(centre @ self._metric @ centre), 1e-300), 1.0)
-        self._latest: dict[int, Floats] = {}
+        self._latest: dict[int, tuple[float, Floats]] = {}
 
     def _label_everyone(self, yes: Floats, slope: Floats) -> None:
         """Labels that are unbiased for every G and vary least at this one, and weights g over their variance.
@@ -96,22 +100,29 @@ class ScoreTest:
         return yes, slope, np.asarray((chances * (self._label_of_report - yes) ** 2).sum(axis=0))
 
     def _solve(self, columns: NDArray[np.int64], fixed: Floats, start: Floats, pull: float) -> Floats:
-        """Newton's method on the concave function, whose longest step is halved at every turn."""
+        """Newton's method on the concave function; a step that overshoots is drawn back to where the slope vanishes."""
         X, rest, weights = self._X[:, columns], start, self._weights
         metric = self._metric[np.ix_(columns, columns)]
         force = pull * float(weights.mean()) * metric
-        limit, last = _LONGEST, np.zeros(columns.size)
-        for _ in range(200 if columns.size else 0):
-            _, yes, slope = self._link.parts(X @ rest + fixed)
-            gradient = X.T @ (weights * (self._labels - yes)) - force @ rest
-            curvature = (X * (weights * slope)[:, None]).T @ X + force
-            step = np.linalg.solve(curvature, gradient)
+
+        def gradient_at(point: Floats) -> tuple[Floats, Floats, Floats]:
+            eta = X @ point + fixed
+            _, yes, slope = self._link.parts(eta)
+            return X.T @ (weights * (self._labels - yes)) - force @ point, slope, eta
+
+        gradient, slope, _ = gradient_at(rest)
+        for _ in range(_ROUNDS if columns.size else 0):
+            step = np.linalg.solve((X * (weights * slope)[:, None]).T @ X + force, gradient)
             length = math.sqrt(max(float(step @ metric @ step), 0.0))
-            if length > limit and step @ metric @ last < 0:
-                limit /= 2
-            last = step / max(length / limit, 1.0)
-            rest = rest + last
-            if length < _SMALL:
+            share, climb = min(1.0, _LONGEST / max(length, 1e-300)), float(step @ gradient)
+            for _ in range(_ROUNDS):
+                gradient, slope, eta = gradient_at(rest + share * step)
+                beyond = float(step @ gradient)
+                if beyond >= -_OVERSHOT * climb or share * length < _SMALL:
+                    break
+                share *= max(climb / (climb - beyond), 0.1)
+            rest = rest + share * step
+            if share * length < _SMALL or _size(eta) > _ENDLESS:
                 break
         return np.asarray(rest)
 
@@ -119,9 +130,16 @@ class ScoreTest:
         """The signed root of the statistic at a scaled value, and a standard error of the coefficient there."""
         others = np.delete(np.arange(self._X.shape[1]), column)
         fixed = self._offset + value * self._X[:, column]
-        rest = self._solve(others, fixed, self._latest.get(column, self._centre[others]), _PULL)
-        self._latest[column] = rest
-        yes, slope, variance = self._moments(self._X[:, others] @ rest + fixed)
+        before, start = self._latest.get(column, (float(self._pilot[column]), self._pilot[others]))
+        # What the other columns explain of this one they make up for at once.
+        shares = np.linalg.solve(self._metric[np.ix_(others, others)], self._metric[others, column])
+        rest = self._solve(others, fixed, start + (before - value) * shares, _PULL)
+        eta = self._X[:, others] @ rest + fixed
+        if _size(eta) < _FAR:  # from further away it would be a long way back
+            self._latest[column] = (value, rest)
+        else:
+            self._latest.pop(column, None)
+        yes, slope, variance = self._moments(eta)
         own, X = self._X[:, column], self._X[:, others]
         pressed = (self._weights * slope)[:, None] * X
         # What the other coefficients take up of this one's equation is taken out of it.
@@ -151,7 +169,7 @@ class ScoreTest:
         step = min(quantile * error / 2, _FAR * unit / 8)
         points = {centre: abs(root) - quantile}
         for side in (-1.0, 1.0):
-            self._latest.pop(column, None)  # every solution starts from the one before, the first from the estimate
+            self._latest.pop(column, None)  # every solution starts from the one before
             for value in _further(centre, side * step, 2 * _FAR * unit):
                 points[value] = self._excess(column, value, quantile)
                 if points[value] > _HOPELESS:
@@ -174,10 +192,15 @@ class ScoreTest:
         if not 0 <= place + side < len(points):
             return side * math.inf
         inside, outside = points[place], points[place + side]
-        if self._excess(column, inside, quantile) == 0:
-            return inside
+        if not self._excess(column, inside, quantile) < 0 < self._excess(column, outside, quantile):
+            return inside  # at the end itself, but for rounding
         found = brentq(lambda value: self._excess(column, value, quantile), inside, outside, xtol=1e-9, rtol=1e-9)
         return float(found)
+
+
+def _size(eta: Floats) -> float:
+    """The root mean square."""
+    return math.sqrt(float(eta @ eta) / eta.size)
 
 
 def _further(centre: float, step: float, reach: float) -> list[float]:
