@@ -49,6 +49,8 @@ ROWS = (1 << 63) - 1
 
 #: Columns of a table.
 TABLE_COLUMNS = 20_000
+#: Texts that stand for a missing value.
+MISSING_VALUES = 100
 #: Characters of the header of a CSV file: 20,000 names of 100 characters.
 HEADER_CHARACTERS = 2_000_000
 

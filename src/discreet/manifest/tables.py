@@ -108,13 +108,17 @@ class ParquetTable(TableFile):
 
 
 class CsvTable(TableFile):
-    """A CSV file with a header, in UTF-8, separated by commas. An empty cell is null, every other one is text."""
+    """A CSV file with a header, in UTF-8, separated by commas.
+
+    An empty cell is null, and so is one of the texts in ``missing``; every other one is text.
+    """
 
     text = True
     path: Path
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, missing: Sequence[str] = ()) -> None:
         self.path = path
+        self._missing = missing
         self.header = _csv_header(path)
 
     @property
@@ -154,7 +158,7 @@ class CsvTable(TableFile):
             convert_options=pa_csv.ConvertOptions(
                 column_types={name: pa.string() for name in self.header},
                 include_columns=columns,
-                null_values=[""],
+                null_values=["", *self._missing],
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=True,
             ),
@@ -228,8 +232,8 @@ def ordinary_content(path: Path, most: int) -> bytes:
     return content
 
 
-def file_table(path: Path) -> TableFile:
-    """A table by the ending of its name."""
+def file_table(path: Path, missing: Sequence[str] = ()) -> TableFile:
+    """A table by the ending of its name; ``missing`` is text that stands for a missing value in a CSV file."""
     suffix = path.suffix.lower()
     if suffix not in PARQUET + CSV:
         raise ReleaseError(f'{path.name}: "{suffix}" is not a kind of table that can be read; use .parquet or .csv')
@@ -239,4 +243,4 @@ def file_table(path: Path) -> TableFile:
         raise ReleaseError(f"{path} is a folder, not a file")
     if not path.is_file():  # a pipe or a device may never end
         raise ReleaseError(f"{path} is not an ordinary file")
-    return ParquetTable(path) if suffix in PARQUET else CsvTable(path)
+    return ParquetTable(path) if suffix in PARQUET else CsvTable(path, missing)

@@ -21,7 +21,7 @@ from discreet.privacy.exact import shown
 #: The newest format of a plan that this version reads.
 FORMAT = 1
 
-TOP = ("format", "title", "budget", "survey", "output", "public", "private")
+TOP = ("format", "title", "missing_values", "budget", "survey", "output", "public", "private")
 BUDGET = ("epsilon", "delta", "rows_per_person", "person")
 SURVEY = ("weight", "strata", "cluster")
 OUTPUT = ("order",)
@@ -202,6 +202,17 @@ class Section:
                 raise PlanError(f"{self.at(key)}: the name of a column holds a control character")
             if times > 1:
                 raise PlanError(f'{self.at(key)} lists "{name}" twice')
+        return tuple(value)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of different texts, which may be empty; nothing when it is not there."""
+        value = self._data.get(key, [])
+        if not isinstance(value, (list, tuple)) or not all(isinstance(one, str) for one in value):
+            raise PlanError(f"{self.at(key)} must be a list of texts")
+        if len(value) > limits.MISSING_VALUES:
+            raise PlanError(f"{self.at(key)} has {len(value):,} entries, over the limit of {limits.MISSING_VALUES:,}")
+        if len(set(value)) < len(value):
+            raise PlanError(f"{self.at(key)} lists a text twice")
         return tuple(value)
 
     def section(self, key: str, keys: Collection[str]) -> Section:

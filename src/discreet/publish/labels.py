@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -49,14 +49,14 @@ class LabelSpec:
     symmetric: bool = False
     reports: int = 2
 
-    def design(self, source: Any, classes: int) -> FiniteMechanism:
+    def design(self, source: Any, classes: int, missing: Sequence[str] = ()) -> FiniteMechanism:
         """Read the public columns of a table and design for them."""
         from discreet.design import binary, label
         from discreet.estimate.formulas import Matrices, read_formula
 
         with at(f"{self.path}.formula"):
             sides = read_formula(f"label ~ {self.formula}")
-            table = _public_table(open_source(source), sides.variables)
+            table = _public_table(open_source(source, missing), sides.variables)
             X = Matrices(sides.predictors, sides.variables, table.to_batches).matrix(table)
         complete = X[np.all(np.isfinite(X), axis=1)]
         with at(self.path):
@@ -131,7 +131,7 @@ def with_labels_designed(plan: Plan, source: Any) -> Plan:
     for index, spec in plan.labels:
         _check_public(spec, plan)
         block = blocks[index]
-        mechanism = spec.design(source, block.domain.size)
+        mechanism = spec.design(source, block.domain.size, plan.missing_values)
         with at(spec.path):
             reports = _report_labels(block, mechanism.shape[1])
             blocks[index] = Block.of(block.columns, block.domain, mechanism, reports=reports, missing=block.missing)

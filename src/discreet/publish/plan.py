@@ -13,8 +13,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
+import pyarrow as pa
+
 from discreet import limits
-from discreet.errors import BudgetError, PlanError
+from discreet.domains import Box, Domain
+from discreet.errors import BudgetError, DomainError, PlanError
 from discreet.manifest import Block, Survey, composed_guarantee
 from discreet.manifest.document import Order
 from discreet.plain_text import one_line
@@ -76,6 +79,8 @@ class Plan:
         What may be spent.
     blocks : tuple of Block
         The private columns with their finished mechanisms.
+    missing_values : tuple of str
+        Texts that stand for a missing value in a CSV source, beside the empty cell.
 
     Examples
     --------
@@ -105,6 +110,7 @@ class Plan:
     labels: tuple[tuple[int, LabelSpec], ...] = field(default=(), repr=False)
     #: The file that the plan was read from.
     path: Path | None = field(default=None, repr=False, compare=False)
+    missing_values: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, outside_files: bool = False) -> Self:
@@ -177,6 +183,7 @@ class Plan:
             raise PlanError("private is missing: a plan needs at least one [[private]] block")
         budget = _budget(top)
         _check_columns(public, blocks, budget)
+        missing_values = _missing_values(top, blocks)
         order = top.section("output", OUTPUT).choice("order", ("shuffle", "keep")) or "shuffle"
         return cls(
             title=top.text("title") if top.get("title") != "" else None,
@@ -193,6 +200,7 @@ class Plan:
                 for i, (section, block) in enumerate(zip(sections, blocks, strict=True))
                 if (spec := read_label(section, block)) is not None
             ),
+            missing_values=missing_values,
         )
 
     @cached_property
@@ -239,6 +247,7 @@ class Plan:
             f"Public, copied as they are: {one_line(', '.join(self.public)) or 'none'}",
             *(f"Private: {block.summary()}" for block in self.blocks),
             "Every other column is dropped.",
+            *self._missing_text(),
             f"Rows are released {shuffled}.",
             f"All together: {self.guarantee.summary()}",
             *(f"Not covered: {caveat}" for caveat in self.guarantee.caveats),
@@ -254,6 +263,10 @@ class Plan:
         if self.budget.rows_per_person is None:
             lines.append("Rows per person are not declared, so the promise is about a row, not about a person.")
         return "\n".join(lines)
+
+    def _missing_text(self) -> list[str]:
+        listed = ", ".join(f'"{one_line(text)}"' for text in self.missing_values if text)
+        return [f"In a CSV file a cell that is empty or {listed} is missing."] if listed else []
 
     __str__ = summary
 
@@ -302,6 +315,33 @@ def _survey(top: Section) -> Survey:
     if len(set(survey.columns)) != len(survey.columns):
         raise PlanError("survey uses one column for two purposes")
     return survey
+
+
+def _missing_values(top: Section, blocks: tuple[Block, ...]) -> tuple[str, ...]:
+    """Texts that stand for a missing value; none may be a value of a private column, or name a design."""
+    texts = top.texts("missing_values")
+    for block in blocks:
+        for text in filter(None, texts):
+            if text in block.designs or any(_is_value(domain, text) for domain in _domains(block)):
+                raise PlanError(
+                    f'missing_values lists "{one_line(text)}", which is also a value of "{one_line(block.columns[0])}"'
+                )
+    return texts
+
+
+def _domains(block: Block) -> list[Domain]:
+    """What the cells of a block can be, truths and reports."""
+    truths = [] if block.domains or isinstance(block.domain, Box) else [block.domain]
+    return truths + [block.reports_of(name) for name in block.columns]
+
+
+def _is_value(domain: Domain, text: str) -> bool:
+    """Whether a cell with this text would be a value of the domain."""
+    try:
+        _, missing = domain.encode_with_missing(domain.parse(pa.array([text])))
+    except DomainError:
+        return False
+    return missing is None
 
 
 def _public(top: Section, survey: Survey) -> tuple[str, ...]:

@@ -60,11 +60,24 @@ class Stream(TableFile):
                 yield batch.select(list(columns))
 
 
-def open_source(source: Any) -> Source:
-    """Open a path, an Arrow table, batch or reader, or a data frame of polars, pandas or DuckDB."""
+def open_source(source: Any, missing: Sequence[str] = ()) -> Source:
+    """Open a path, an Arrow table, batch or reader, or a data frame of polars, pandas or DuckDB.
+
+    ``missing`` lists the texts that stand for a missing value, in a CSV file.
+    """
+    found = _opened(source, missing)
+    if missing and not found.text:
+        raise ReleaseError(
+            "missing_values is for a CSV file, where every cell is text; in this source a missing value is a null, "
+            "so leave the key out of the plan"
+        )
+    return found
+
+
+def _opened(source: Any, missing: Sequence[str]) -> Source:
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
-        return Source(file_table(path), path)
+        return Source(file_table(path, missing), path)
     with _quietly():
         if isinstance(source, pa.RecordBatchReader):
             return Source(Stream(source))

@@ -21,6 +21,7 @@ from discreet.errors import EstimationError
 from discreet.estimate.formulas.distribution import Distribution
 from discreet.estimate.formulas.evaluation import evaluate
 from discreet.estimate.formulas.expression import STATEFUL, Call, Column, calls_of, columns_of
+from discreet.estimate.formulas.mixed_text import MixedText
 from discreet.estimate.formulas.terms import Terms, read_terms
 from discreet.estimate.formulas.transforms import Fixed, fixed
 
@@ -132,23 +133,30 @@ class Matrices:
         import pandas as pd
 
         levels: dict[str, Any] = dict.fromkeys(self.variables)
+        mixed = {name: MixedText(name) for name in self.variables if name not in self._categories}
         rows = 0
         for batch in batches:
             rows += batch.num_rows
             for name in self.variables:
                 column = _plain(batch.column(name))
+                if name in mixed and is_text(column.type):
+                    mixed[name].add(column)
                 known = levels[name]
                 if known is not None and len(known) > limits.CATEGORY_LEVELS:
                     continue  # numbers: some of them are enough
                 seen = column.drop_null().unique()
                 levels[name] = seen if known is None else pa.concat_arrays([known, seen]).unique()
-                if len(levels[name]) > limits.CATEGORY_LEVELS and (is_text(column.type) or name in self._categories):
-                    raise EstimationError(
-                        f'column "{name}" is a category of the formula with more than '
-                        f"{limits.CATEGORY_LEVELS:,} values; merge some of them"
-                    )
         if rows == 0:
             raise EstimationError("there are no rows, and nothing to fit")
+        for one in mixed.values():
+            one.refuse_numbers_with_text()
+        for name, values in levels.items():
+            listed = values is not None and (is_text(values.type) or name in self._categories)
+            if listed and len(values) > limits.CATEGORY_LEVELS:
+                raise EstimationError(
+                    f'column "{name}" is a category of the formula with more than '
+                    f"{limits.CATEGORY_LEVELS:,} values; merge some of them"
+                )
         if not self.variables:
             return _empty(2)
         size = max(2, *(0 if values is None else len(values) for values in levels.values()))

@@ -122,12 +122,17 @@ class _Work:
             names=[*self.private, *matrices.names],
             **arguments,
         )
-        if not dropped:
+        notes = [f"{dropped:,} rows with a missing value were left out"] if dropped else []
+        survey = self.release.survey
+        if any(name is not None for name in (survey.weight, survey.strata, survey.cluster)):
+            notes.append(
+                "the survey weights, strata and clusters of the manifest are not used by this kind of regression"
+            )
+        if not notes:
             return result
         from dataclasses import replace
 
-        note = f"{dropped:,} rows with a missing value were left out"
-        return replace(result, notes=(*result.notes, note))
+        return replace(result, notes=(*result.notes, *notes))
 
     def _rows(self, names: list[str]) -> tuple[pa.Table, int]:
         table = self.release.to_arrow(names)

@@ -79,7 +79,7 @@ class MEstimate:
     @cached_property
     def p_values(self) -> Floats:
         """Two-sided p values of the hypothesis that a coefficient is zero."""
-        return inference.normal_tails(self.z)
+        return inference.two_tails(self.z)
 
     def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
         """Confidence intervals: estimate ± z × standard error, one (low, high) row per coefficient."""

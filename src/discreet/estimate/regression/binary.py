@@ -193,7 +193,7 @@ class BinaryRegression(LikelihoodFit):
 
     def goodness_of_fit(self, groups: int = 10) -> GoodnessOfFit:
         """Hosmer–Lemeshow test on the reports; see :class:`GoodnessOfFit`."""
-        if self.weighted or self.clustered:
+        if self.weighted or self.clustered or self.stratified:
             raise EstimationError("the Hosmer–Lemeshow test needs independent, equally weighted rows")
         return goodness.hosmer_lemeshow(self._fitted, groups)
 

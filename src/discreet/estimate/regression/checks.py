@@ -67,20 +67,20 @@ def checked_weights(weights: Any, n: int, first_row: int = 0) -> Floats | None:
     return numbers
 
 
-def checked_clusters(clusters: Any, n: int, first_row: int = 0) -> NDArray[Any] | None:
-    """Cluster labels, one per row; none may be missing."""
-    if clusters is None:
+def checked_labels(given: Any, n: int, name: str, first_row: int = 0) -> NDArray[Any] | None:
+    """Labels of clusters or strata, one per row; none may be missing."""
+    if given is None:
         return None
-    labels = np.asarray(clusters)
+    labels = np.asarray(given)
     if labels.shape != (n,):
-        raise EstimationError(f"clusters must have one label per row of X: {n:,}, not {shape_of(labels)}")
+        raise EstimationError(f"{name} must have one label per row of X: {n:,}, not {shape_of(labels)}")
     if labels.dtype.kind == "O":
         missing = np.array([label is None or label != label for label in labels], bool)  # noqa: PLR0124  # nan
         labels = np.where(missing, "", labels.astype(str))
     else:
         missing = labels != labels if labels.dtype.kind == "f" else np.zeros(n, bool)  # noqa: PLR0124  # nan
     if missing.any():
-        raise EstimationError(f"clusters: {row_of(missing, first_row)} has no label")
+        raise EstimationError(f"{name}: {row_of(missing, first_row)} has no label")
     return labels
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet.estimate import display
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
 from discreet.estimate.regression import table
-from discreet.estimate.regression.inference import normal_tails
+from discreet.estimate.regression.inference import two_tails
 from discreet.estimate.regression.links import Link
 from discreet.estimate.regression.rows import Rows, Source
 
@@ -85,7 +85,7 @@ class MarginalEffects:
     def summary(self, level: float = 0.95) -> str:
         """A table to read."""
         z = self.estimate / self.std_error
-        rows = zip(self.names, self.estimate, self.std_error, z, normal_tails(z), self.interval(level), strict=True)
+        rows = zip(self.names, self.estimate, self.std_error, z, two_tails(z), self.interval(level), strict=True)
         return table.summary("Average marginal effects", [], rows, level, ())
 
     def __repr__(self) -> str:

@@ -37,6 +37,7 @@ def binary_regression(
     weights: Any = None,
     offset: Any = None,
     clusters: Any = None,
+    strata: Any = None,
     names: Sequence[str] | None = None,
     penalty: str | None = None,
 ) -> BinaryRegression:
@@ -66,12 +67,15 @@ def binary_regression(
         Added to the linear predictor.
     clusters : array, optional
         One label per row; standard errors then allow for dependence within clusters.
+    strata : array, optional
+        One label per row: clusters (or rows) were sampled within strata. A cluster is read within its stratum, and its
+        scores are centred there, as in :func:`frequencies`; sampling is taken as with replacement.
     names : sequence of str, optional
         Names of the columns. Default: the header of a table, or x1, x2, …
     penalty : {None, "firth"}
         "firth": maximise the likelihood times the root of the determinant of the information (Firth 1993). Estimates
         are then finite and less biased where "yes" is rare or the randomisation strong; intervals are by default
-        those of the penalised profile likelihood. Not with weights or clusters.
+        those of the penalised profile likelihood. Not with weights, clusters or strata.
 
     Returns
     -------
@@ -92,7 +96,7 @@ def binary_regression(
     (True, True)
     """
     chosen = link_named(link)
-    rows = checked_rows(X, y, p00, p11, weights, offset, clusters, mechanism=mechanism, designs=designs)
+    rows = checked_rows(X, y, p00, p11, weights, offset, clusters, mechanism=mechanism, designs=designs, strata=strata)
     return fit_binary(ArrayRows(rows), chosen, checked_names(names, X, rows.X.shape[1]), penalty)
 
 
@@ -100,8 +104,10 @@ def fit_binary(source: Source, link: Link, names: tuple[str, ...], penalty: str 
     """Fit rows from any source: one pass to look, a few to climb, one for the moments."""
     penalty = checked_penalty(penalty)
     facts = scan(source, names)
-    if penalty is not None and (facts.weighted or facts.clustered):
-        raise EstimationError("a penalised fit needs independent, equally weighted rows: no weights, no clusters")
+    if penalty is not None and (facts.weighted or facts.clustered or facts.stratified):
+        raise EstimationError(
+            "a penalised fit needs independent, equally weighted rows: no weights, no clusters, no strata"
+        )
     model = BinaryModel(link)
     unit = facts.total / facts.n
     objective = Objective(model, source, facts.metric, facts.n, passes=1, unit=unit)
@@ -123,8 +129,6 @@ def fit_binary(source: Source, link: Link, names: tuple[str, ...], penalty: str 
         notes.append(f"{silent:,} rows have reports that do not depend on the truth (p00 + p11 = 1)")
     if facts.weighted:
         notes.append("survey weights: the log-likelihood is a weighted sum, and information criteria do not exist")
-    if facts.clustered:
-        notes.append(f"{done.moments.cluster_count:,} clusters")
     return BinaryRegression(
         done.theta,
         names,
@@ -143,6 +147,7 @@ def fit_binary(source: Source, link: Link, names: tuple[str, ...], penalty: str 
         facts,
         source,
         penalty=penalty,
+        stratified=facts.stratified,
     )
 
 
@@ -185,6 +190,8 @@ def finish(
             "so many reports are noise that a step function of the covariates fits them better; "
             'interval(method="score") does not use the maximum, and penalty="firth" draws it back'
         )
+    if moments.sampling is not None and moments.sampling.recurring:
+        notes.append("cluster labels that recur in several strata were taken as different clusters")
     return Finished(theta, moments, converged, status, tuple(notes))
 
 
@@ -220,6 +227,7 @@ def fit_general(
     weights: Floats | None,
     *,
     clustered: bool,
+    stratified: bool = False,
     start: Floats | None = None,
 ) -> dict[str, Any]:
     """Fit any model held in memory: a given start (or zero) and random ones around it, on all rows.
@@ -243,5 +251,6 @@ def fit_general(
         "notes": done.notes,
         "weighted": weights is not None,
         "clustered": clustered,
+        "stratified": stratified,
         "passes": objective.passes,
     }

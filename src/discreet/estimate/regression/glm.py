@@ -113,7 +113,7 @@ class _Work:
             raise EstimationError(f'column "{self.column}" holds numbers with noise; fit it with estimate.regression')
         self.dropped = 0
         survey = self.release.survey
-        self.weight, self.cluster = survey.weight, survey.cluster
+        self.weight, self.cluster, self.strata = survey.weight, survey.cluster, survey.strata
 
     @property
     def is_label(self) -> bool:
@@ -133,7 +133,15 @@ class _Work:
     def rows(self) -> Iterator[pa.Table]:
         """Batches with the needed columns; rows with a missing value are refused, or dropped and counted."""
         names = dict.fromkeys(
-            [*self._predictors[1], self.column, self.sides.outcome, self.block.by, self.weight, self.cluster]
+            [
+                *self._predictors[1],
+                self.column,
+                self.sides.outcome,
+                self.block.by,
+                self.weight,
+                self.cluster,
+                self.strata,
+            ]
         )
         needed = [name for name in names if name is not None]
         checked = [name for name in needed if name != self.column or self.block.missing == "public"]
@@ -186,6 +194,7 @@ class _Work:
             "designs": self._design_names(table),
             "weights": self._optional(table, self.weight),
             "clusters": self._optional(table, self.cluster),
+            "strata": self._optional(table, self.strata),
             "names": matrices.names,
             "classes": ["(blank)" if label is None else str(label) for label in self.block.domain.labels],
         }
@@ -234,6 +243,7 @@ class _Work:
             self._codes(table),
             weights=self._optional(table, self.weight),
             clusters=self._optional(table, self.cluster),
+            strata=self._optional(table, self.strata),
             mechanism=self._designs(),
             designs=self._design_names(table),
         )
@@ -279,6 +289,4 @@ class _Work:
         notes = []
         if self.dropped:
             notes.append(f"{self.dropped:,} rows with a missing value were dropped")
-        if self.release.survey.strata is not None:
-            notes.append("strata are not used by regressions; clusters and weights are")
         return replace(fit, notes=(*fit.notes, *notes)) if notes else fit

@@ -16,8 +16,9 @@ from discreet.estimate.regression.optimizer import maximise
 from discreet.estimate.regression.search import affected
 
 Floats = NDArray[np.float64]
-COVARIANCES = ("model", "observed", "robust", "cluster")
+COVARIANCES = ("model", "observed", "robust", "cluster", "survey")
 INTERVALS = ("wald", "profile")
+_NEEDS = {"cluster": "clusters= and no strata", "survey": "strata="}
 
 
 def covariance(kind: str, moments: Moments, n: int, direction: Floats | None, scale: Floats) -> Floats:
@@ -27,24 +28,24 @@ def covariance(kind: str, moments: Moments, n: int, direction: Floats | None, sc
     * "observed": inverse observed information;
     * "robust": the sandwich ``H⁻¹ (Σ s s') H⁻¹ n/(n − 1)``, H the observed information (Huber 1967, White 1982);
     * "cluster": the same with scores added up within clusters and the factor C/(C − 1), so that clusters of one
-      row give the robust matrix.
+      row give the robust matrix;
+    * "survey": with strata, the scores of clusters (or rows) are centred within strata and each stratum has its own
+      factor, see :class:`~discreet.estimate.regression.sampling.Sampling`.
 
     Coefficients that run to infinity have variance inf and covariance nan.
     """
     if kind not in COVARIANCES:
         raise EstimationError(f"the covariance must be one of {', '.join(COVARIANCES)}, not {kind!r}")
-    if kind == "cluster" and moments.cluster_scores is None:
-        raise EstimationError("a cluster covariance needs clusters= when the regression is fitted")
-    if kind == "cluster" and moments.cluster_count < 2:
-        raise EstimationError("a cluster covariance needs at least two clusters")
+    sampling = moments.sampling
+    if kind in ("cluster", "survey") and (sampling is None or sampling.has_strata != (kind == "survey")):
+        raise EstimationError(f"a {kind} covariance needs {_NEEDS[kind]} when the regression is fitted")
     bread = _inverse(moments.expected if kind == "model" else moments.observed, direction, scale)
     with np.errstate(over="ignore", invalid="ignore"):
         if kind == "robust":
             bread = bread @ moments.scores @ bread * (n / (n - 1) if n > 1 else math.nan)
-        elif kind == "cluster":
-            assert moments.cluster_scores is not None
-            count = moments.cluster_count
-            bread = bread @ moments.cluster_scores @ bread * (count / (count - 1))
+        elif kind in ("cluster", "survey"):
+            assert sampling is not None
+            bread = bread @ sampling.scores @ bread
     matrix = (bread + bread.T) / 2
     if direction is not None:
         for j in affected(direction, scale):
@@ -91,6 +92,10 @@ class Test:
         The coefficients under test.
     statistic, degrees_of_freedom, p_value : float, int, float
         The statistic is chi-square under the hypothesis, for large samples.
+    denominator : float
+        With clusters or strata the p value is that of F with ``degrees_of_freedom`` and this many degrees of freedom,
+        for the statistic times ``denominator/((denominator + q − 1) q)``, q = ``degrees_of_freedom`` (Korn and
+        Graubard 1990).
     """
 
     __test__ = False  # not a test case
@@ -100,13 +105,16 @@ class Test:
     statistic: float
     degrees_of_freedom: int
     p_value: float
+    denominator: float = math.inf
 
     def summary(self) -> str:
         """One line to read."""
-        return (
-            f"{self.method} test of {', '.join(self.names)}: chi2({self.degrees_of_freedom}) = {self.statistic:.4f}, "
-            f"p = {self.p_value:.4g}"
-        )
+        if math.isinf(self.denominator):
+            found = f"chi2({self.degrees_of_freedom}) = {self.statistic:.4f}"
+        else:
+            ratio = f_statistic(self.statistic, self.degrees_of_freedom, self.denominator)
+            found = f"F({self.degrees_of_freedom}, {self.denominator:g}) = {ratio:.4f}"
+        return f"{self.method} test of {', '.join(self.names)}: {found}, p = {self.p_value:.4g}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -115,6 +123,7 @@ class Test:
             "names": list(self.names),
             "statistic": self.statistic,
             "degrees_of_freedom": self.degrees_of_freedom,
+            "denominator": self.denominator if math.isfinite(self.denominator) else None,
             "p_value": self.p_value,
         }
 
@@ -128,11 +137,28 @@ def chi_square_tail(statistic: float, degrees_of_freedom: int) -> float:
     return float(chdtrc(degrees_of_freedom, max(statistic, 0.0)))
 
 
-def normal_tails(z: Floats) -> Floats:
-    """``P(|N(0, 1)| > |z|)``."""
-    from scipy.special import ndtr
+def f_statistic(statistic: float, degrees_of_freedom: int, denominator: float) -> float:
+    """A Wald statistic as an F statistic, adjusted for its rank (Korn and Graubard 1990)."""
+    return statistic * denominator / ((denominator + degrees_of_freedom - 1) * degrees_of_freedom)
 
-    return np.asarray(2.0 * ndtr(-np.abs(z)))
+
+def f_tail(statistic: float, degrees_of_freedom: int, denominator: float) -> float:
+    """The p value of a Wald statistic by F; nan where there are fewer clusters than the test needs."""
+    from scipy.special import fdtrc
+
+    if math.isnan(statistic) or denominator < 1:
+        return math.nan
+    ratio = f_statistic(max(statistic, 0.0), degrees_of_freedom, denominator)
+    return float(fdtrc(degrees_of_freedom, denominator, ratio))
+
+
+def two_tails(z: Floats, degrees_of_freedom: float = math.inf) -> Floats:
+    """``P(|N(0, 1)| > |z|)``, or of Student's t."""
+    from scipy.special import ndtr, stdtr
+
+    if math.isinf(degrees_of_freedom):
+        return np.asarray(2.0 * ndtr(-np.abs(z)))
+    return np.asarray(2.0 * stdtr(degrees_of_freedom, -np.abs(z)))
 
 
 def wald_statistic(difference: Floats, matrix: Floats) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
-from discreet.estimate.regression.checks import checked_clusters, checked_matrix, checked_names, checked_weights
+from discreet.estimate.regression.checks import checked_labels, checked_matrix, checked_names, checked_weights
 from discreet.estimate.regression.designs import channels_of, refuse_unidentified
 from discreet.estimate.regression.effects import MarginalEffects
 from discreet.estimate.regression.fit import fit_general
@@ -198,6 +198,7 @@ class MultinomialRegression(LikelihoodFit):
             np.eye(len(self.classes)),
             weights=rows.weights,
             clusters=rows.clusters,
+            strata=rows.strata,
             names=self.columns,
             classes=self.classes,
         )
@@ -221,6 +222,7 @@ def multinomial_regression(
     designs: Any = None,
     weights: Any = None,
     clusters: Any = None,
+    strata: Any = None,
     names: Sequence[str] | None = None,
     classes: Sequence[Any] | None = None,
 ) -> MultinomialRegression:
@@ -236,7 +238,7 @@ def multinomial_regression(
         The channel ``Q[truth, report]``; there may be more or fewer reports than classes, as long as its rows are
         linearly independent. With a mapping, ``designs`` names the one of every row.
     designs : array, optional
-    weights, clusters, names
+    weights, clusters, strata, names
         As for :func:`binary_regression`.
     classes : sequence, optional
         Names of the classes; the first is the reference.
@@ -249,7 +251,15 @@ def multinomial_regression(
     report, given = given_truths(y, channels, which)
     count = channels[0].shape[0]
     labels = checked_names(range(count) if classes is None else classes, None, count, "classes")
-    rows = ClassRows(design, report, given, which, checked_weights(weights, n), checked_clusters(clusters, n))
+    rows = ClassRows(
+        design,
+        report,
+        given,
+        which,
+        checked_weights(weights, n),
+        checked_labels(clusters, n, "clusters"),
+        strata=checked_labels(strata, n, "strata"),
+    )
     columns = checked_names(header, X, size)
     full = tuple(f"{label}: {column}" for label in labels[1:] for column in columns)
     metric = np.kron(np.eye(count - 1), design.T @ design / n)
@@ -263,5 +273,6 @@ def multinomial_regression(
         n,
         rows.weights,
         clustered=clusters is not None,
+        stratified=strata is not None,
     )
     return MultinomialRegression(**fields, classes=labels, columns=columns)

@@ -32,6 +32,7 @@ class ClassRows:
     weights: Floats | None = None
     clusters: NDArray[Any] | None = None
     outcome: Floats | None = None
+    strata: NDArray[Any] | None = None
 
     @property
     def size(self) -> int:

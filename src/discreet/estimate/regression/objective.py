@@ -14,6 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.estimate.regression.sampling import SampleSums, Sampling
+
 Floats = NDArray[np.float64]
 
 
@@ -32,6 +34,10 @@ class Chunk(Protocol):
     @property
     def clusters(self) -> NDArray[Any] | None:
         """The cluster of each row."""
+
+    @property
+    def strata(self) -> NDArray[Any] | None:
+        """The stratum of each row."""
 
     @property
     def size(self) -> int:
@@ -85,8 +91,12 @@ class Moments:
     expected: Floats
     observed: Floats
     scores: Floats  # Σ s_i s_i', rows taken as independent
-    cluster_scores: Floats | None  # Σ_c (Σ_{i in c} s_i)(…)'
-    cluster_count: int
+    sampling: Sampling | None  # clusters and strata
+
+    @property
+    def cluster_count(self) -> int:
+        """Number of clusters; 0 for a sample without clusters or strata."""
+        return 0 if self.sampling is None else self.sampling.clusters
 
 
 @dataclass(eq=False)
@@ -132,7 +142,7 @@ class Objective:
         size = theta.size
         value, score = 0.0, np.zeros(size)
         expected, observed, squares = (np.zeros((size, size)) for _ in range(3))
-        groups = ClusterSums(size)
+        sums = SampleSums(size)
         for rows in self.source.chunks():
             one = self.model.terms(theta, rows, "expected")
             value += one.value
@@ -141,39 +151,8 @@ class Objective:
             observed += self.model.terms(theta, rows, "observed").information
             single = self.model.scores(theta, rows)
             squares += single.T @ single
-            if rows.clusters is not None:
-                groups.add(rows.clusters, single)
-        return Moments(value, score, expected, observed, squares, groups.squares(), groups.count)
-
-
-class ClusterSums:
-    """Scores added up within clusters whose rows may be spread over many chunks."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._position: dict[Any, int] = {}
-        self._sums = np.zeros((0, size))
-
-    def add(self, labels: NDArray[Any], scores: Floats) -> None:
-        """One chunk of rows."""
-        different, back = np.unique(labels, return_inverse=True)
-        places = np.array(
-            [self._position.setdefault(label, len(self._position)) for label in different.tolist()], np.int64
-        )
-        if len(self._position) > self._sums.shape[0]:
-            room = np.zeros((2 * len(self._position), self._size))
-            room[: self._sums.shape[0]] = self._sums
-            self._sums = room
-        np.add.at(self._sums, places[back], scores)
-
-    @property
-    def count(self) -> int:
-        """Number of clusters."""
-        return len(self._position)
-
-    def squares(self) -> Floats | None:
-        """Outer products of the cluster totals, added up; None without clusters."""
-        return self._sums.T @ self._sums if self._position else None
+            sums.add(rows.strata, rows.clusters, single)
+        return Moments(value, score, expected, observed, squares, sums.finished())
 
 
 class Restricted:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
 from discreet.estimate.regression.checks import (
-    checked_clusters,
+    checked_labels,
     checked_names,
     checked_numbers,
     checked_weights,
@@ -174,6 +174,7 @@ def predictor_regression(
     designs: Any = None,
     weights: Any = None,
     clusters: Any = None,
+    strata: Any = None,
     names: Sequence[str] | None = None,
     classes: Sequence[Any] | None = None,
 ) -> PredictorRegression:
@@ -193,7 +194,7 @@ def predictor_regression(
     truth : {"covariates", "marginal"}
         The model of the truth: a (multinomial) logit on all of X, or the same frequencies for everybody. If the truth
         depends on X, "marginal" is wrong and biases the effects.
-    weights, clusters, names, classes
+    weights, clusters, strata, names, classes
         As for :func:`multinomial_regression`.
     """
     header = checked_names(names, X, np.asarray(X).shape[1]) if np.ndim(X) == 2 else None
@@ -213,7 +214,16 @@ def predictor_regression(
         raise EstimationError(f"truth must be covariates or marginal, not {truth!r}")
     if truth == "marginal" and not (design[:, 0] == design[0, 0]).all():
         raise EstimationError('truth="marginal" needs a constant first column in X')
-    rows = ClassRows(design, report, given, which, checked_weights(weights, n), checked_clusters(clusters, n), values)
+    rows = ClassRows(
+        design,
+        report,
+        given,
+        which,
+        checked_weights(weights, n),
+        checked_labels(clusters, n, "clusters"),
+        values,
+        checked_labels(strata, n, "strata"),
+    )
     model = MixtureModel(family_model, count, size, 1 if truth == "marginal" else size)
     full = _names(columns, labels, model)
     gram = design.T @ design / n
@@ -229,7 +239,16 @@ def predictor_regression(
         metric[: model.outcome_size - 1, : model.outcome_size - 1] /= units**2
         scale[: model.outcome_size - 1] /= units
     fields = fit_general(
-        model, ClassArrays(rows), metric, scale, full, n, rows.weights, clustered=clusters is not None, start=start
+        model,
+        ClassArrays(rows),
+        metric,
+        scale,
+        full,
+        n,
+        rows.weights,
+        clustered=clusters is not None,
+        stratified=strata is not None,
+        start=start,
     )
     return PredictorRegression(**fields, family=family, classes=labels, outcome_size=model.outcome_size)
 

@@ -35,7 +35,9 @@ class LikelihoodFit:
         Number of rows.
     covariance, std_error : array
         By the method ``covariance_kind``: "model" (inverse information); "robust" when there are survey weights;
-        "cluster" when there are clusters.
+        "cluster" when there are clusters; "survey" when there are strata.
+    degrees_of_freedom : float
+        Clusters minus strata, of Student's t in Wald intervals and tests; infinite where rows are independent.
     log_likelihood : float
     converged : bool
         Whether this is a finite maximum, and none higher is known.
@@ -58,6 +60,7 @@ class LikelihoodFit:
     weighted: bool
     clustered: bool
     passes: int
+    stratified: bool = field(default=False, kw_only=True)
     chosen_covariance: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -93,19 +96,29 @@ class LikelihoodFit:
         """How ``covariance`` is computed."""
         if self.chosen_covariance is not None:
             return self.chosen_covariance
+        if self.stratified:
+            return "survey"
         return "cluster" if self.clustered else "robust" if self.weighted else self._plain_covariance
 
     @property
     def _plain_covariance(self) -> str:
         return "model"
 
+    @property
+    def degrees_of_freedom(self) -> float:
+        """Of Student's t: clusters minus strata for a cluster or survey covariance, infinite otherwise."""
+        sampling = self.moments.sampling
+        if sampling is None or self.covariance_kind not in ("cluster", "survey"):
+            return math.inf
+        return sampling.degrees_of_freedom
+
     def with_covariance(self, kind: str) -> Self:
-        """The same fit with another covariance: "model", "observed", "robust" or "cluster"."""
+        """The same fit with another covariance: "model", "observed", "robust", "cluster" or "survey"."""
         self.covariance_of(kind)
         return replace(self, chosen_covariance=kind)
 
     def covariance_of(self, kind: str) -> Floats:
-        """Covariance matrix: "model", "observed" (information), "robust" (sandwich) or "cluster"."""
+        """Covariance matrix: "model", "observed" (information), "robust" (sandwich), "cluster" or "survey"."""
         return inference.covariance(kind, self.moments, self.n, self.direction, self.scale)
 
     @cached_property
@@ -137,10 +150,11 @@ class LikelihoodFit:
         ----------
         level : float
         method : {"wald", "profile"}, optional
-            "wald" (default): estimate ± z × standard error. "profile": the values that a likelihood-ratio test does
-            not reject; slower, better in small samples. When the estimate itself is infinite, as is common under
-            strong randomisation, it is too short; yes/no fits have "score" for that. Not with weights or
-            clusters, where the likelihood ratio has another distribution.
+            "wald" (default): estimate ± z × standard error; with clusters or strata Student's t in place of z.
+            "profile": the values that a likelihood-ratio test does not reject; slower, better in small samples. When
+            the estimate itself is infinite, as is common under strong randomisation, it is too short; yes/no fits
+            have "score" for that. Not with weights, clusters or strata, where the likelihood ratio has another
+            distribution.
         """
         level = checked_level(level)
         method = self.default_interval if method is None else method
@@ -148,11 +162,12 @@ class LikelihoodFit:
             raise EstimationError(
                 f"the interval method must be one of {', '.join(inference.INTERVALS)}, not {method!r}"
             )
-        quantile = two_sided_quantile(level)
         if method == "wald":
+            quantile = two_sided_quantile(level, self.degrees_of_freedom)
             with np.errstate(invalid="ignore"):
                 return wald(self.coefficients, self.std_error, quantile)
         self._refuse_survey("profile intervals")
+        quantile = two_sided_quantile(level)
         ends = [
             inference.profile_interval(
                 self.surface,
@@ -168,10 +183,10 @@ class LikelihoodFit:
         return np.array(ends)
 
     def _refuse_survey(self, what: str) -> None:
-        if self.weighted or self.clustered:
+        if self.weighted or self.clustered or self.stratified:
             raise EstimationError(
-                f"{what} need independent, equally weighted rows: with weights or clusters the likelihood ratio is "
-                "not chi-square; use wald"
+                f"{what} need independent, equally weighted rows: with weights, clusters or strata the likelihood "
+                "ratio is not chi-square; use wald"
             )
 
     def test(self, names: str | Sequence[str], method: str = "wald", value: float = 0.0) -> Test:
@@ -193,6 +208,10 @@ class LikelihoodFit:
         if method == "wald":
             matrix = self.covariance[np.ix_(which, which)]
             statistic = inference.wald_statistic(self.coefficients[which] - value, matrix)
+            if math.isfinite(self.degrees_of_freedom):
+                below = self.degrees_of_freedom - len(which) + 1
+                p = inference.f_tail(statistic, len(which), below)
+                return Test(method, chosen, statistic, len(which), p, below)
         elif method == "likelihood-ratio":
             self._refuse_survey("likelihood-ratio tests")
             zero = np.zeros(self.coefficients.size)
@@ -213,7 +232,7 @@ class LikelihoodFit:
     @cached_property
     def p_values(self) -> Floats:
         """Two-sided p values of the hypothesis that a coefficient is zero."""
-        return inference.normal_tails(self.z)
+        return inference.two_tails(self.z, self.degrees_of_freedom)
 
     @property
     def title(self) -> str:
@@ -225,11 +244,22 @@ class LikelihoodFit:
         return [
             ("No. observations", f"{self.n:,}"),
             ("Log-likelihood", f"{self.log_likelihood:.6g}" if self.weighted else f"{self.log_likelihood:.4f}"),
-            ("Covariance", self.covariance_kind),
+            ("Covariance", self._covariance_text),
             ("AIC", display.number(self.aic)),
             ("Converged", "yes" if self.converged else "no"),
             ("BIC", display.number(self.bic)),
         ]
+
+    @property
+    def _covariance_text(self) -> str:
+        """The covariance, and the clusters and strata behind it."""
+        sampling, kind = self.moments.sampling, self.covariance_kind
+        if sampling is None or kind not in ("cluster", "survey"):
+            return kind
+        if not self.stratified:
+            return f"{kind} ({sampling.clusters:,} clusters)"
+        what = "clusters within" if self.clustered else "rows in"
+        return f"{kind} ({sampling.clusters:,} {what} {sampling.strata:,} strata)"
 
     def summary(self, level: float = 0.95, method: str | None = None) -> str:
         """The table of coefficients, with what was fitted above it and what to know below it."""
@@ -239,7 +269,8 @@ class LikelihoodFit:
         if method == "score" and np.isnan(bounds).any():
             names = listed([name for name, (low, _) in zip(self.names, bounds, strict=True) if math.isnan(low)])
             notes += (f"the score test rejects every value of {names}: the reports contradict the model",)
-        return table.summary(self.title, self.header(), rows, level, notes)
+        letter = "z" if math.isinf(self.degrees_of_freedom) else "t"
+        return table.summary(self.title, self.header(), rows, level, notes, letter)
 
     def __repr__(self) -> str:
         return self.summary()
@@ -252,6 +283,7 @@ class LikelihoodFit:
             "std_error": display.plain(self.std_error),
             "covariance": display.plain(self.covariance),
             "covariance_kind": self.covariance_kind,
+            "degrees_of_freedom": display.plain(self.degrees_of_freedom),
             "log_likelihood": display.plain(self.log_likelihood),
             "aic": display.plain(self.aic),
             "bic": display.plain(self.bic),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
 from discreet.estimate.regression.checks import (
-    checked_clusters,
+    checked_labels,
     checked_matrix,
     checked_numbers,
     checked_weights,
@@ -45,6 +45,7 @@ class Rows:
     weights: Floats | None = None
     offset: Floats | None = None
     clusters: NDArray[Any] | None = None
+    strata: NDArray[Any] | None = None
     first_row: int = 0
 
     @property
@@ -163,6 +164,7 @@ def checked_rows(
     *,
     mechanism: Any = None,
     designs: Any = None,
+    strata: Any = None,
 ) -> Rows:
     """Rows from what a user gave; an error names the argument and the row, never a value."""
     design = checked_matrix(X, "X", first_row)
@@ -180,7 +182,8 @@ def checked_rows(
         yes,
         checked_weights(weights, n, first_row),
         None if offset is None else checked_numbers(offset, n, "offset", first_row),
-        checked_clusters(clusters, n, first_row),
+        checked_labels(clusters, n, "clusters", first_row),
+        checked_labels(strata, n, "strata", first_row),
         first_row,
     )
 

@@ -54,6 +54,7 @@ class Scan:
     epsilon: tuple[float, float]
     weighted: bool
     clustered: bool
+    stratified: bool
     constant: tuple[bool, ...]
 
 
@@ -67,7 +68,7 @@ def scan(source: Source, names: Sequence[str]) -> Scan:
     sampler = _Sampler()
     designs: set[Channel] | None = set()
     least, most = math.inf, 0.0
-    weighted = clustered = False
+    weighted = clustered = stratified = False
     for rows in source.chunks():
         if rows.X.shape[1] != size:
             raise EstimationError(f"X must have {size} columns in every batch, not {rows.X.shape[1]}")
@@ -84,6 +85,7 @@ def scan(source: Source, names: Sequence[str]) -> Scan:
         sampler.add(rows)
         designs, (least, most) = _seen(designs, least, most, rows)
         weighted, clustered = rows.weights is not None, rows.clusters is not None
+        stratified = rows.strata is not None
     if n < size or size == 0:
         raise EstimationError(
             f"X has {n:,} rows and {size} columns; a regression needs at least one column and as many rows as columns"
@@ -105,6 +107,7 @@ def scan(source: Source, names: Sequence[str]) -> Scan:
         (least, most),
         weighted,
         clustered,
+        stratified,
         constant,
     )
 

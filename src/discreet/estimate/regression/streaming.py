@@ -27,6 +27,7 @@ class Batch:
     clusters: Any = None
     mechanism: Any = None
     designs: Any = None
+    strata: Any = None
 
     def checked(self, first_row: int = 0) -> Rows:
         """The rows, checked."""
@@ -41,6 +42,7 @@ class Batch:
             first_row,
             mechanism=self.mechanism,
             designs=self.designs,
+            strata=self.strata,
         )
 
 
@@ -58,9 +60,9 @@ class StreamRows:
         reports: int | None = None
         for batch in self._batches():
             rows = batch.checked(first_row)
-            extras = tuple(getattr(batch, name) is not None for name in ("weights", "offset", "clusters"))
+            extras = tuple(getattr(batch, name) is not None for name in ("weights", "offset", "clusters", "strata"))
             if given is not None and extras != given:
-                raise EstimationError("weights, offset and clusters must be in every batch or in none")
+                raise EstimationError("weights, offset, clusters and strata must be in every batch or in none")
             if reports not in (None, rows.reports):
                 raise EstimationError("every batch must have the same number of different reports")
             given, reports = extras, rows.reports
