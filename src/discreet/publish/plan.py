@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from discreet import limits
+from discreet import arguments, limits
 from discreet.errors import BudgetError, PlanError
 from discreet.manifest import Block, Survey, composed_guarantee
 from discreet.manifest.document import Order
@@ -119,7 +119,7 @@ class Plan:
             plan that came from somebody else could otherwise make a domain of any file on this machine. True lifts
             this for a plan that you wrote yourself.
         """
-        file = Path(path)
+        file = arguments.path(path, "path", PlanError)
         try:
             if file.exists() and not file.is_file():  # a pipe or a device may never end
                 raise PlanError(f"the plan {file} cannot be read: it is not an ordinary file")
@@ -135,7 +135,7 @@ class Plan:
     @classmethod
     def parse(cls, text: str, folder: str | os.PathLike[str] = ".", *, outside_files: bool = False) -> Self:
         """A plan from TOML text; see :meth:`read` for ``outside_files``."""
-        if len(text) > limits.PLAN_BYTES:
+        if len(arguments.text(text, "text", PlanError)) > limits.PLAN_BYTES:
             raise _too_long()
         if _LONG_KEY.search(text):
             raise _too_deep()
@@ -147,7 +147,7 @@ class Plan:
             raise _too_deep() from None
         except ValueError:  # an integer with more digits than Python reads, or a date that there never was
             raise PlanError("the plan is not valid TOML: a number or a date cannot be read") from None
-        return cls._build(data, text, Path(folder), outside_files)
+        return cls._build(data, text, arguments.path(folder, "folder", PlanError), outside_files)
 
     @classmethod
     def from_dict(
@@ -160,7 +160,7 @@ class Plan:
             text = json.dumps(data, ensure_ascii=False, sort_keys=True)
         except (TypeError, ValueError):
             raise PlanError("a plan holds only tables, lists, text, numbers and true or false") from None
-        return cls._build(data, text, Path(folder), outside_files)
+        return cls._build(data, text, arguments.path(folder, "folder", PlanError), outside_files)
 
     @classmethod
     def _build(cls, data: Mapping[str, Any], text: str, folder: Path, outside_files: bool = False) -> Self:
