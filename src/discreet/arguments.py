@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -123,6 +125,23 @@ def instance(value: Any, kind: type[T], name: str, error: type[InputError] = Inp
     if not isinstance(value, kind):
         raise error(f"{name} must be a {kind.__name__}, not {shown(value)}")
     return value
+
+
+def text(value: Any, name: str, error: type[InputError] = InputError) -> str:
+    """Text."""
+    if not isinstance(value, str):
+        raise error(f"{name} must be text, not {shown(value)}")
+    return value
+
+
+def path(value: Any, name: str, error: type[InputError] = InputError) -> Path:
+    """The name of a file or folder, as text or as a path."""
+    if not isinstance(value, (str, os.PathLike)) or isinstance(value, type):
+        raise error(f"{name} must be a path, not {shown(value)}")
+    plain = os.fspath(value)
+    if not isinstance(plain, str) or "\0" in plain:
+        raise error(f"{name} must be a path of characters, without a zero among them")
+    return Path(plain)
 
 
 def listed(values: Any, name: str, error: type[InputError] = InputError) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from discreet import arguments
 from discreet.audit.cells import cell_findings
 from discreet.audit.findings import Audit, Finding
 from discreet.audit.guarantees import guarantee_findings
@@ -29,6 +30,7 @@ def audit(release: Release, *, public_key: str | os.PathLike[str] | PublicKey | 
     public_key : path or PublicKey, optional
         The steward's. With it a release that is not signed, or not with this key, fails.
     """
+    release = arguments.instance(release, Release, "release")
     key = _public_key(public_key)
     return Audit(
         (

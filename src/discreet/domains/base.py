@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
+from discreet import arguments
 from discreet.domains.columns import as_arrow, first_true
 from discreet.errors import DomainError
 
@@ -128,7 +129,7 @@ class Domain(ABC):
         return np.asarray(codes.to_numpy(zero_copy_only=False)).astype(self.code_dtype, copy=False)
 
     def _checked_codes(self, codes: ArrayLike) -> NDArray[Any]:
-        array = np.asarray(codes)
+        array = arguments.array(codes, "codes", DomainError)
         if array.size and array.dtype.kind not in "iub":
             raise DomainError(f"codes must be integers, not {array.dtype}")
         if array.size and (array.min() < 0 or array.max() >= self.size):

@@ -291,7 +291,10 @@ def _python_kind(value: Any) -> type | None:
     if isinstance(value, numbers.Integral):
         return int
     if isinstance(value, numbers.Real):
-        return None if math.isnan(value) else float
+        try:
+            return None if math.isnan(value) else float
+        except OverflowError:  # a fraction that no float holds
+            return None
     return None
 
 

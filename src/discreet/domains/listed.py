@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
-from discreet import limits
+from discreet import arguments, limits
 from discreet.domains.base import Domain
 from discreet.domains.columns import is_text
 from discreet.domains.labels import ArrayLabels, RangeLabels, make_labels
@@ -198,10 +198,7 @@ class Ordinal(OnALine, ListedDomain):
             )
 
     def _checked(self, positions: Sequence[float]) -> tuple[float, ...]:
-        try:
-            checked = tuple(float(p) for p in positions)
-        except (TypeError, ValueError, OverflowError):
-            raise DomainError("positions must be numbers") from None
+        checked = tuple(arguments.floats(positions, "positions", DomainError, dimensions=1, finite=False).tolist())
         if len(checked) != self.size:
             raise DomainError(
                 f"an ordinal domain of {self.size} values needs {self.size} positions, not {len(checked)}"

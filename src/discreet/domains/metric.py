@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet import limits
+from discreet import arguments, limits
 from discreet.domains.labels import make_labels
 from discreet.domains.listed import ListedDomain, listed_values
 from discreet.errors import DomainError, ManifestError
@@ -200,10 +200,7 @@ def _checked_loss(loss: ArrayLike, size: int) -> Floats:
 
 
 def _square(values: ArrayLike, size: int, name: str) -> Floats:
-    try:
-        matrix = np.array(values, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise DomainError(f"the {name} must be a square matrix of numbers") from None
+    matrix = arguments.floats(values, f"the {name}", DomainError, finite=False).copy()
     if matrix.shape != (size, size):
         raise DomainError(f"the {name} must be a square matrix of {size} × {size} numbers, not {matrix.shape}")
     if not np.all(np.abs(matrix) <= limits.LARGEST_NUMBER):
@@ -212,12 +209,9 @@ def _square(values: ArrayLike, size: int, name: str) -> Floats:
 
 
 def _checked_coordinates(coordinates: ArrayLike, size: int, distance: str | Distance) -> Floats:
-    if not callable(distance) and distance not in ("euclidean", "haversine"):
-        raise DomainError(f'the distance must be "euclidean", "haversine" or a function, not {distance!r}')
-    try:
-        places = np.array(coordinates, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise DomainError("coordinates must be numbers, one row per value") from None
+    if not callable(distance):
+        arguments.choice(distance, "a distance that is no function", ("euclidean", "haversine"), DomainError)
+    places = arguments.floats(coordinates, "coordinates", DomainError, finite=False).copy()
     if places.ndim == 1:
         places = places[:, None]
     if places.ndim != 2 or places.shape[0] != size or places.shape[1] == 0:

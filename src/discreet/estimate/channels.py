@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.domains import Domain
 from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate.moments import MAX_COVARIANCE, conditional_variances
@@ -57,6 +58,8 @@ class Channels:
         if len(sizes) > 1:
             raise EstimationError("the designs of one column must have the same number of true values")
         size = sizes.pop()
+        if labels is not None and not isinstance(labels, Domain):
+            labels = arguments.listed(labels, "labels", EstimationError)
         known = labels.size if isinstance(labels, Domain) else size if labels is None else len(labels)
         if known != size:
             raise EstimationError(f"the mechanism has {size} true values but there are {known} labels")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.channels import Channels
@@ -288,12 +289,11 @@ def _spread(
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     """An option must be one of its choices."""
-    if value not in choices:
-        raise EstimationError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+    arguments.choice(value, name, choices, EstimationError)
 
 
 def _checked_counts(counts: ArrayLike, channels: Channels) -> NDArray[np.int64]:
-    given = np.asarray(counts)
+    given = arguments.array(counts, "counts", EstimationError)
     if len(channels.mechanisms) > 1:
         raise EstimationError("counts go with one mechanism; several designs need the reports")
     if given.shape != (channels.reports,):

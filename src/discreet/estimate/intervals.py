@@ -16,6 +16,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.errors import EstimationError
 
 Floats = NDArray[np.float64]
@@ -28,20 +29,12 @@ _ROUNDING = 8 * np.finfo(float).eps
 
 def checked_level(level: float) -> float:
     """A confidence level: a number strictly between zero and one."""
-    try:
-        value = float(level)
-    except (TypeError, ValueError):
-        raise EstimationError(f"level must be a number between 0 and 1, not {level!r}") from None
-    if not 0 < value < 1:
-        raise EstimationError(f"level must lie strictly between 0 and 1, not {value}")
-    return value
+    return arguments.number(level, "level", EstimationError, above=0, below=1)
 
 
 def checked_method(method: str) -> str:
     """The name of an interval method."""
-    if method not in METHODS:
-        raise EstimationError(f"the interval method must be one of {', '.join(METHODS)}, not {method!r}")
-    return method
+    return arguments.choice(method, "the interval method", METHODS, EstimationError)
 
 
 def two_sided_quantile(level: float, degrees_of_freedom: float = math.inf) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+from discreet import arguments
 from discreet.domains.columns import as_arrow
 from discreet.errors import DomainError, EstimationError
 
@@ -22,7 +23,7 @@ MISSING = "(missing)"
 
 def report_codes(reports: ArrayLike) -> NDArray[Any]:
     """Reports as a one-dimensional integer array; booleans are 0 and 1."""
-    codes = np.asarray(reports)
+    codes = arguments.array(reports, "reports", EstimationError)
     if codes.ndim != 1:
         raise EstimationError(f"reports must be one column of codes, not an array of {codes.ndim} dimensions")
     if codes.dtype == np.bool_:

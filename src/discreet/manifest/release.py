@@ -9,6 +9,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import pyarrow as pa
 
+from discreet import arguments
 from discreet.errors import ManifestError, ReleaseError
 from discreet.manifest.block import Block
 from discreet.manifest.canonical_form import ColumnForm, column_forms
@@ -92,7 +93,7 @@ class Release:
         ReleaseError
             There is no such file, or it is not a release.
         """
-        file = Path(path)
+        file = arguments.path(path, "path", ReleaseError)
         table = file_table(file)
         if isinstance(table, ParquetTable):
             manifest, document = read_parquet_manifest(table)

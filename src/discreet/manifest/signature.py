@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from discreet import limits
+from discreet import arguments, limits
 from discreet.errors import ManifestError, ReleaseError, SystemFailureError
 from discreet.manifest.canonical_json import canonical_json
 from discreet.manifest.checks import mapping, one_of
@@ -91,7 +91,10 @@ class SigningKey:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-        content, name = _content(path), Path(path).name
+        path = arguments.path(path, "path", ReleaseError)
+        if passphrase is not None:
+            arguments.text(passphrase, "passphrase", ReleaseError)
+        content, name = _content(path), path.name
         encrypted = b"ENCRYPTED" in content
         secret = passphrase if passphrase is not None else os.environ.get(PASSPHRASE_VARIABLE)
         if encrypted and not secret:
@@ -104,7 +107,7 @@ class SigningKey:
             raise ReleaseError(f"{name} is not a private key in PEM form") from None
         if not isinstance(key, Ed25519PrivateKey):
             raise ReleaseError(f"{name} is not an Ed25519 key; make one with: discreet keys new {name}")
-        return cls(key, Path(path))
+        return cls(key, path)
 
     @classmethod
     def generate(cls) -> Self:
@@ -148,7 +151,8 @@ class PublicKey:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
         from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
-        content, name = _content(path), Path(path).name
+        path = arguments.path(path, "path", ReleaseError)
+        content, name = _content(path), path.name
         if b"PRIVATE KEY" in content:
             raise ReleaseError(f"{name} is a private key; check with the public one, and keep this one to yourself")
         try:
@@ -199,10 +203,10 @@ def new_keys(path: str | os.PathLike[str], passphrase: str | None = None) -> tup
     tuple of Path
         The private file, mode 0600, and the public one: ``steward.pem`` and ``steward.public.pem``.
     """
-    private = Path(path)
+    private = arguments.path(path, "path", ReleaseError)
     if not private.name:
         raise ReleaseError(f'"{path}" is no name for a file; say how the private key is to be called, e.g. steward.pem')
-    if passphrase == "":
+    if passphrase is not None and not arguments.text(passphrase, "passphrase", ReleaseError):
         raise ReleaseError("an empty passphrase protects nothing; give another, or none to leave the key unencrypted")
     public = private.with_name(f"{private.stem}.public.pem")
     for file in (private, public):
@@ -233,9 +237,9 @@ def _write(path: Path, content: bytes, mode: int) -> None:
         raise SystemFailureError(f"{path} cannot be written: {error.strerror}") from None
 
 
-def _content(path: str | os.PathLike[str]) -> bytes:
+def _content(path: Path) -> bytes:
     try:
-        return ordinary_content(Path(path), limits.KEY_BYTES)
+        return ordinary_content(path, limits.KEY_BYTES)
     except (FileNotFoundError, IsADirectoryError):
         raise ReleaseError(f"there is no key file {path}") from None
     except OSError as error:

@@ -47,6 +47,6 @@ def from_dict(data: Mapping[str, Any]) -> Mechanism:
     """Rebuild a mechanism from a manifest; it is made of the integers there, never of ε."""
     try:
         cls = KINDS[data["kind"]]
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, IndexError):
         raise ManifestError("the manifest names a mechanism that this version does not know") from None
     return cls.from_dict(data)

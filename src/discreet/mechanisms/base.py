@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet import limits
+from discreet import arguments, limits
 from discreet.errors import DomainError, ManifestError, MechanismError
 from discreet.mechanisms.inverse import Inverse, dense_inverse
 from discreet.privacy import Certificate, Guarantee, certify
@@ -130,7 +130,7 @@ class FiniteMechanism(Mechanism):
         return out.reshape(codes.shape)
 
     def _valid_codes(self, x: ArrayLike) -> NDArray[Any]:
-        codes = np.asarray(x)
+        codes = arguments.array(x, "codes", DomainError)
         if codes.dtype == np.bool_:
             codes = codes.view(np.uint8)
         if codes.size == 0:
@@ -199,10 +199,4 @@ def stated_epsilon(epsilon: float | None) -> float | None:
     """Check the ε at which a guarantee is to be stated."""
     if epsilon is None:
         return None
-    try:
-        value = float(epsilon)
-    except (TypeError, ValueError, OverflowError):
-        raise MechanismError(f"epsilon must be a number, not {epsilon!r}") from None
-    if not (math.isfinite(value) and value >= 0):
-        raise MechanismError(f"epsilon must be finite and ≥ 0, not {epsilon}")
-    return value
+    return arguments.number(epsilon, "epsilon", MechanismError, least=0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -12,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet import arguments
 from discreet.errors import ManifestError, MechanismError, NotIdentifiedError
 from discreet.mechanisms.base import MAX_MATRIX, FiniteMechanism, stored_int
 from discreet.mechanisms.generalized import MAX_SIZE
@@ -73,8 +73,8 @@ class BipartiteResponse(FiniteMechanism):
         self._set(size, near, *high_and_low(checked_epsilon(epsilon)), neighbours)
 
     def _set(self, size: int, near: int, high: int, low: int, neighbours: ArrayLike | None) -> None:
-        size = _whole(size, "size", 2, MAX_SIZE)
-        near = _whole(near, "the number of near reports", 1, size)
+        size = arguments.whole(size, "size", MechanismError, least=2, most=MAX_SIZE)
+        near = arguments.whole(near, "near", MechanismError, least=1, most=size)
         object.__setattr__(self, "size", size)
         object.__setattr__(self, "near", near)
         object.__setattr__(self, "high", high)
@@ -260,12 +260,3 @@ def high_and_low(epsilon: float) -> tuple[int, int]:
         return (high, low) if high > low and close_enough(Fraction(high, low), epsilon) else None
 
     return first_fine_enough(epsilon, attempt)
-
-
-def _whole(value: Any, name: str, least: int, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise MechanismError(f"{name} must be a whole number, not {value!r}")
-    whole = int(value)
-    if not least <= whole <= most:
-        raise MechanismError(f"{name} must lie between {least} and {most:,}, not {whole}")
-    return whole

@@ -10,8 +10,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet import arguments, limits
 from discreet.domains.losses import HasLosses, loss_matrix
-from discreet.errors import ManifestError, MechanismError
+from discreet.errors import ManifestError, MechanismError, PrivacyError
 from discreet.mechanisms.base import stored_int, stored_rows
 from discreet.mechanisms.integers import power_of_two_rows, realising_rows
 from discreet.mechanisms.rounding import RELATIVE_TOLERANCE, checked_epsilon
@@ -23,6 +24,8 @@ Floats = NDArray[np.float64]
 #: Largest domain: every row is written out in integers of 64 bits and more.
 MAX_VALUES = 2048
 #: Of the loss of ε that is allowed, this much is left to the search for the rate; rounding needs less than the rest.
+#: Smaller rates are lost in floats: every report would be equally likely.
+_SMALLEST_RATE = 1e-300
 _SHARE_OF_TOLERANCE = 0.5
 
 
@@ -107,13 +110,17 @@ class ExponentialResponse(WrittenOut):
 
 
 def _matrix(losses: HasLosses | ArrayLike) -> Floats:
-    matrix = loss_matrix(losses, MAX_VALUES) if isinstance(losses, HasLosses) else np.asarray(losses, float)
+    matrix = (
+        loss_matrix(losses, MAX_VALUES)
+        if isinstance(losses, HasLosses)
+        else arguments.floats(losses, "losses", MechanismError)
+    )
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:
         raise MechanismError(f"the losses must be a square matrix for at least two values, not {matrix.shape}")
     if len(matrix) > MAX_VALUES:
         raise MechanismError(f"an exponential response is limited to {MAX_VALUES:,} values, not {len(matrix):,}")
-    if not np.all(np.isfinite(matrix)) or np.any(matrix < 0) or not np.any(matrix > 0):
-        raise MechanismError("losses must be finite and ≥ 0, and not all zero")
+    if np.any(matrix < 0) or not np.any(matrix > 0) or matrix.max() > limits.LARGEST_NUMBER:
+        raise MechanismError(f"losses must be ≥ 0, at most {limits.LARGEST_NUMBER:g}, and not all zero")
     return matrix
 
 
@@ -133,6 +140,8 @@ def realised_epsilon(losses: Floats, rate: float) -> float:
 def realising_rate(losses: Floats, epsilon: float) -> float:
     """The rate at which the channel realises ε, by bisection from the rate that is always safe."""
     low = epsilon / (2 * float(losses.max()))
+    if low < _SMALLEST_RATE:
+        raise PrivacyError(f"epsilon = {epsilon:g} is too small for losses as large as {losses.max():g}")
     if realised_epsilon(losses, low) > epsilon:  # only the rounding of floats can do this
         return low * (1 - 1e-12)
     high = 2 * low

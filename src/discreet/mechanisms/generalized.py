@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -12,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.errors import ManifestError, MechanismError
 from discreet.mechanisms.base import FiniteMechanism, stored_int
 from discreet.mechanisms.integers import weight
@@ -133,8 +133,4 @@ class GeneralizedResponse(FiniteMechanism):
 
 
 def _checked_size(size: int) -> int:
-    if isinstance(size, bool) or not isinstance(size, numbers.Integral):
-        raise MechanismError(f"size must be a whole number, not {size!r}")
-    if not 2 <= size <= MAX_SIZE:
-        raise MechanismError(f"size must lie between 2 and {MAX_SIZE:,}, not {size}")
-    return int(size)
+    return arguments.whole(size, "size", MechanismError, least=2, most=MAX_SIZE)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import pyarrow as pa
 
-from discreet import limits
+from discreet import arguments, limits
 from discreet.domains import Box, Domain
 from discreet.errors import BudgetError, DomainError, PlanError
 from discreet.manifest import Block, Survey, composed_guarantee
@@ -125,7 +125,7 @@ class Plan:
             plan that came from somebody else could otherwise make a domain of any file on this machine. True lifts
             this for a plan that you wrote yourself.
         """
-        file = Path(path)
+        file = arguments.path(path, "path", PlanError)
         try:
             if file.exists() and not file.is_file():  # a pipe or a device may never end
                 raise PlanError(f"the plan {file} cannot be read: it is not an ordinary file")
@@ -141,7 +141,7 @@ class Plan:
     @classmethod
     def parse(cls, text: str, folder: str | os.PathLike[str] = ".", *, outside_files: bool = False) -> Self:
         """A plan from TOML text; see :meth:`read` for ``outside_files``."""
-        if len(text) > limits.PLAN_BYTES:
+        if len(arguments.text(text, "text", PlanError)) > limits.PLAN_BYTES:
             raise _too_long()
         if _LONG_KEY.search(text):
             raise _too_deep()
@@ -153,7 +153,7 @@ class Plan:
             raise _too_deep() from None
         except ValueError:  # an integer with more digits than Python reads, or a date that there never was
             raise PlanError("the plan is not valid TOML: a number or a date cannot be read") from None
-        return cls._build(data, text, Path(folder), outside_files)
+        return cls._build(data, text, arguments.path(folder, "folder", PlanError), outside_files)
 
     @classmethod
     def from_dict(
@@ -166,7 +166,7 @@ class Plan:
             text = json.dumps(data, ensure_ascii=False, sort_keys=True)
         except (TypeError, ValueError):
             raise PlanError("a plan holds only tables, lists, text, numbers and true or false") from None
-        return cls._build(data, text, Path(folder), outside_files)
+        return cls._build(data, text, arguments.path(folder, "folder", PlanError), outside_files)
 
     @classmethod
     def _build(cls, data: Mapping[str, Any], text: str, folder: Path, outside_files: bool = False) -> Self:

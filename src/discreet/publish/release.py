@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from discreet import arguments
 from discreet.domains import Domain
 from discreet.domains.columns import is_text
 from discreet.errors import ReleaseError
@@ -98,8 +99,9 @@ def release(
     LedgerWarning
         The same truth was released before, and spends again.
     """
-    if progress is not None and not callable(progress):
-        raise ReleaseError("progress must be a function of the number of rows done")
+    overwrite = arguments.flag(overwrite, "overwrite", ReleaseError)
+    safe_csv = arguments.flag(safe_csv, "safe_csv", ReleaseError)
+    _check_progress(progress)
     key, book = _signing_key(signing_key), Ledger.choose(ledger)
     chance = resolve(randomness)
     work = Work.open(source, plan, output, overwrite=overwrite, book=book, key=key)
@@ -131,7 +133,8 @@ def check(
     progress: Progress | None = None,
 ) -> int:
     """Validate everything that ``release`` would, write nothing, and return the number of rows."""
-    work = Work.open(source, plan, output, overwrite=overwrite)
+    _check_progress(progress)
+    work = Work.open(source, plan, output, overwrite=arguments.flag(overwrite, "overwrite", ReleaseError))
     for _ in work.encoded(progress):
         pass
     return work.rows
@@ -352,6 +355,11 @@ class Work:
             id=self.id,
             created=self.created,
         )
+
+
+def _check_progress(progress: Any) -> None:
+    if progress is not None and not callable(progress):
+        raise ReleaseError("progress must be a function of the number of rows done")
 
 
 def _signing_key(given: Any) -> SigningKey | None:

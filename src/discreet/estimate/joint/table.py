@@ -82,7 +82,7 @@ def _in_memory(
     if not isinstance(mechanism, JointResponse):
         raise EstimationError(f"a joint response is needed, not {type(mechanism).__name__}")
     chosen = _two_or_three(attributes)
-    codes = np.asarray(reports)
+    codes = arguments.array(reports, "reports", EstimationError)
     if codes.ndim != 2 or codes.shape[1] != len(mechanism.sizes):
         raise EstimationError(
             f"reports must be a table of {len(mechanism.sizes)} columns of codes, not of the shape {codes.shape}"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate.m_estimation import bounded, functionals, general, kinked
 from discreet.estimate.m_estimation.identification import obstacle
@@ -103,8 +104,7 @@ def m_estimate(
     (array([ 1., -2.]), True)
     """
     chosen = resolve(loss)
-    if method not in METHODS:
-        raise EstimationError(f"the method must be one of {', '.join(METHODS)}, not {method!r}")
+    method = arguments.choice(method, "method", METHODS, EstimationError)
     sample = read_sample(reports, mechanism, public, outcome, outcome_mechanism)
     if method == "drcl" and mechanism.zero_probability == 0:
         raise EstimationError(f'the method "{method}" needs a zero probability above 0')

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate.formulas import Matrices, Sides, read_formula
 from discreet.estimate.m_estimation.fit import m_estimate
@@ -52,8 +53,10 @@ def regression(
     threshold : float, optional
         Of the Huber loss, in the units of the outcome; 1.345 residual spreads by default.
     """
-    if missing not in ("error", "drop"):
-        raise EstimationError(f'missing must be "error" or "drop", not {missing!r}')
+    from discreet.manifest import Release
+
+    release = arguments.instance(release, Release, "release", EstimationError)
+    missing = arguments.choice(missing, "missing", ("error", "drop"), EstimationError)
     if tau is not None:
         if loss not in ("check", "median"):
             raise EstimationError("tau belongs to the check loss")

@@ -136,7 +136,7 @@ class BinaryRegression(LikelihoodFit):
             infinite where the reports do not bound it. (nan, nan): every value is rejected, the reports contradict
             the model. Not with weights or clusters.
         """
-        if method != "score":
+        if not isinstance(method, str) or method != "score":
             return super().interval(level, method)
         from discreet.estimate.intervals import checked_level, two_sided_quantile
         from discreet.estimate.regression.score import ScoreTest

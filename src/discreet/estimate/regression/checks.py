@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.errors import EstimationError
 
 Floats = NDArray[np.float64]
@@ -19,13 +20,7 @@ def row_of(bad: NDArray[np.bool_], first_row: int) -> str:
 
 def floats(values: Any, name: str) -> Floats:
     """Numbers of any type as floats."""
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind not in "biuf" and array.dtype.kind != "O":
-            raise TypeError
-        return np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise EstimationError(f"{name} must hold numbers only") from None
+    return arguments.floats(values, name, EstimationError, finite=False)
 
 
 def checked_matrix(X: Any, name: str, first_row: int = 0) -> Floats:
@@ -71,7 +66,7 @@ def checked_labels(given: Any, n: int, name: str, first_row: int = 0) -> NDArray
     """Labels of clusters or strata, one per row; none may be missing."""
     if given is None:
         return None
-    labels = np.asarray(given)
+    labels = arguments.array(given, name, EstimationError)
     if labels.shape != (n,):
         raise EstimationError(f"{name} must have one label per row of X: {n:,}, not {shape_of(labels)}")
     if labels.dtype.kind == "O":
@@ -94,7 +89,7 @@ def checked_names(names: Any, X: Any, columns: int, argument: str = "names") -> 
     if names is None:
         header = getattr(X, "column_names", getattr(X, "columns", None))  # Arrow tables; data frames
         names = [f"x{j + 1}" for j in range(columns)] if header is None else list(header)
-    chosen = tuple(str(name) for name in names)
+    chosen = tuple(str(name) for name in arguments.listed(names, argument, EstimationError))
     if len(chosen) != columns:
         raise EstimationError(f"{argument} must hold one name per column of X: {columns}, not {len(chosen)}")
     if len(set(chosen)) != len(chosen):

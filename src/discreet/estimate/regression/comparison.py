@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.intervals import checked_level
@@ -87,9 +88,12 @@ def compare(
         Intervals, as for :meth:`LikelihoodFit.interval`.
     """
     level = checked_level(level)
-    named = dict(fits) if isinstance(fits, Mapping) else {f"fit {i + 1}": fit for i, fit in enumerate(fits)}
+    listed = [] if isinstance(fits, Mapping) else arguments.listed(fits, "fits", EstimationError)
+    named = dict(fits) if isinstance(fits, Mapping) else {f"fit {i + 1}": fit for i, fit in enumerate(listed)}
     if not named:
         raise EstimationError("there are no fits to compare")
+    for fit in named.values():
+        arguments.instance(fit, LikelihoodFit, "every fit", EstimationError)
     first = next(iter(named.values()))
     if any(fit.names != first.names for fit in named.values()):
         raise EstimationError("the fits must have the same coefficients, in the same order")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate.regression.checks import floats, row_of, shape_of
 
@@ -18,11 +19,8 @@ def channel_matrix(mechanism: Any) -> Floats:
     """The channel of a mechanism, or a matrix with rows that sum to one."""
     if hasattr(mechanism, "matrix"):
         return np.asarray(mechanism.matrix(), float)
-    try:
-        matrix = np.asarray(mechanism, dtype=float)
-    except (TypeError, ValueError):
-        raise EstimationError("mechanism must be a finite mechanism or a matrix of probabilities") from None
-    if matrix.ndim != 2 or matrix.shape[0] < 2 or not np.isfinite(matrix).all():
+    matrix = arguments.floats(mechanism, "mechanism, where it is a matrix,", EstimationError)
+    if matrix.ndim != 2 or matrix.shape[0] < 2:
         raise EstimationError("mechanism must be a matrix with a row per true class (at least two) and finite entries")
     if (matrix < 0).any() or not np.allclose(matrix.sum(axis=1), 1.0, rtol=0, atol=1e-9):
         raise EstimationError("the rows of the mechanism's matrix must be probabilities that sum to one")
@@ -39,7 +37,7 @@ def channels_of(
         return (channel_matrix(mechanism),), np.zeros(n, np.int64)
     if not isinstance(mechanism, Mapping) or not mechanism:
         raise EstimationError("designs= goes with a mapping from names to mechanisms")
-    labels = np.asarray(designs)
+    labels = arguments.array(designs, "designs", EstimationError)
     if labels.shape != (n,):
         raise EstimationError(f"designs must have one name per row of X: {n:,}")
     channels = tuple(channel_matrix(one) for one in mechanism.values())

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.errors import DomainError, EstimationError
 from discreet.estimate.formulas import Matrices, Sides, read_formula
 from discreet.estimate.regression.comparison import compare as side_by_side
@@ -65,8 +66,11 @@ def glm(
     BinaryRegression, MultinomialRegression, PredictorRegression or Comparison
         All with `.summary()`, `.coefficients`, `.std_error`, `.interval()`, `.to_dict()`.
     """
-    if missing not in ("error", "drop"):
-        raise EstimationError(f'missing must be "error" or "drop", not {missing!r}')
+    from discreet.manifest import Release
+
+    release = arguments.instance(release, Release, "release", EstimationError)
+    compare = arguments.flag(compare, "compare", EstimationError)
+    missing = arguments.choice(missing, "missing", ("error", "drop"), EstimationError)
     sides = read_formula(formula)
     private = {column for block in release.manifest.blocks for column in block.columns}
     _check_columns(sides, release)

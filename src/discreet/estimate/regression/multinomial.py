@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate.regression.checks import checked_labels, checked_matrix, checked_names, checked_weights
 from discreet.estimate.regression.designs import channels_of, refuse_unidentified
@@ -243,7 +244,8 @@ def multinomial_regression(
     classes : sequence, optional
         Names of the classes; the first is the reference.
     """
-    header = checked_names(names, X, np.asarray(X).shape[1] if np.ndim(X) == 2 else 0) if np.ndim(X) == 2 else None
+    columns = np.shape(arguments.array(X, "X", EstimationError))
+    header = checked_names(names, X, columns[1]) if len(columns) == 2 else None
     design = checked_design(X, header)
     n, size = design.shape
     channels, which = channels_of(mechanism, designs, n)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate.regression.checks import checked_matrix, row_of
 from discreet.estimate.regression.rows import CHUNK
@@ -62,7 +63,7 @@ class ClassArrays:
 
 def given_truths(y: Any, channels: Sequence[Floats], design: NDArray[np.int64]) -> tuple[NDArray[np.int64], Floats]:
     """The report codes, and their probabilities under each truth."""
-    codes = np.asarray(y)
+    codes = arguments.array(y, "y", EstimationError)
     if codes.shape != design.shape:
         raise EstimationError(f"y must have one report per row of X: {design.size:,}")
     if codes.dtype.kind not in "biu":

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate.regression.links import LINKS, Link
 
@@ -103,8 +104,5 @@ class GaussianOutcome(OutcomeModel):
 
 def outcome_model(family: str) -> OutcomeModel:
     """The model of this name."""
-    if family == "gaussian":
-        return GaussianOutcome()
-    if family in {"logit", "probit"}:
-        return BinaryOutcome(LINKS[family])
-    raise EstimationError(f"family must be one of logit, probit, gaussian, not {family!r}")
+    family = arguments.choice(family, "family", ("logit", "probit", "gaussian"), EstimationError)
+    return GaussianOutcome() if family == "gaussian" else BinaryOutcome(LINKS[family])

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate.regression.checks import (
     checked_labels,
@@ -197,7 +198,8 @@ def predictor_regression(
     weights, clusters, strata, names, classes
         As for :func:`multinomial_regression`.
     """
-    header = checked_names(names, X, np.asarray(X).shape[1]) if np.ndim(X) == 2 else None
+    shape = np.shape(arguments.array(X, "X", EstimationError))
+    header = checked_names(names, X, shape[1]) if len(shape) == 2 else None
     design = checked_design(X, header)
     n, size = design.shape
     columns = checked_names(header, X, size)
@@ -207,11 +209,10 @@ def predictor_regression(
     count = channels[0].shape[0]
     labels = checked_names(range(count) if classes is None else classes, None, count, "classes")
     family_model = outcome_model(family)
-    values = checked_numbers(np.asarray(outcome), n, "outcome")
+    values = checked_numbers(outcome, n, "outcome")
     if family != "gaussian" and not ((values == 0) | (values == 1)).all():
         raise EstimationError(f"outcome: {row_of((values != 0) & (values != 1), 0)} must be 0 or 1")
-    if truth not in {"covariates", "marginal"}:
-        raise EstimationError(f"truth must be covariates or marginal, not {truth!r}")
+    truth = arguments.choice(truth, "truth", ("covariates", "marginal"), EstimationError)
     if truth == "marginal" and not (design[:, 0] == design[0, 0]).all():
         raise EstimationError('truth="marginal" needs a constant first column in X')
     rows = ClassRows(

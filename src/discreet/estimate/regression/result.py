@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
@@ -158,10 +159,7 @@ class LikelihoodFit:
         """
         level = checked_level(level)
         method = self.default_interval if method is None else method
-        if method not in inference.INTERVALS:
-            raise EstimationError(
-                f"the interval method must be one of {', '.join(inference.INTERVALS)}, not {method!r}"
-            )
+        method = arguments.choice(method, "the interval method", tuple(inference.INTERVALS), EstimationError)
         if method == "wald":
             quantile = two_sided_quantile(level, self.degrees_of_freedom)
             with np.errstate(invalid="ignore"):

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate.regression.checks import (
     checked_labels,
@@ -190,7 +191,7 @@ def checked_rows(
 
 def _codes(y: Any, n: int, reports: int, first_row: int) -> NDArray[Any]:
     """Report codes in the smallest type that holds them."""
-    labels = np.asarray(y)
+    labels = arguments.array(y, "y", EstimationError)
     if labels.dtype.kind != "b":
         labels = floats(labels, "y")
     if labels.shape != (n,):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import numbers
 from typing import Any
 
 import numpy as np
 
+from discreet import arguments
 from discreet.domains.box import Box
 from discreet.errors import MechanismError
 
@@ -20,21 +20,14 @@ _FINEST_BITS = 20
 _MAX_MAGNITUDE_BITS = 48
 
 
-def number(value: Any, name: str) -> float:
-    """A real number, no text and no truth value."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise MechanismError(f"{name} must be a number, not {value!r}")
-    return float(value)
-
-
 def per_coordinate(value: Any, dimension: int, name: str) -> tuple[float, ...]:
     """One number for all coordinates, or one for each."""
-    if np.ndim(value) == 0:
-        return (number(value, name),) * dimension
-    listed = tuple(number(one, name) for one in value)
-    if len(listed) != dimension:
-        raise MechanismError(f"{name} needs one number per coordinate: {dimension}, not {len(listed)}")
-    return listed
+    given = arguments.floats(value, name, MechanismError)
+    if given.ndim == 0:
+        return (arguments.number(value, name, MechanismError, above=0),) * dimension
+    if given.shape != (dimension,) or not np.all(given > 0):
+        raise MechanismError(f"{name} must be one number above 0, or {dimension}, one per coordinate")
+    return tuple(given.tolist())
 
 
 def public_grid(given: Any, box: Box, scales: tuple[float, ...]) -> tuple[float, ...]:
@@ -47,7 +40,7 @@ def public_grid(given: Any, box: Box, scales: tuple[float, ...]) -> tuple[float,
     else:
         steps = per_coordinate(given, box.dimension, "grid")
     for j, (step, one) in enumerate(zip(steps, scales, strict=True)):
-        if not (math.isfinite(step) and step > 0 and math.frexp(step)[0] == 0.5):
+        if math.frexp(step)[0] != 0.5:
             raise MechanismError(f"the grid of coordinate {j} must be a power of two, such as 0.25 or 8, not {step}")
         if step > one:
             raise MechanismError(f"the grid of coordinate {j} must not be coarser than its noise ({one:g}), not {step}")

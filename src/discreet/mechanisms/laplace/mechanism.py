@@ -12,12 +12,13 @@ from typing import Any, ClassVar, Literal, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet import arguments, limits
 from discreet.domains.box import Box
 from discreet.errors import ManifestError, MechanismError
-from discreet.mechanisms.base import Mechanism, stated_epsilon
+from discreet.mechanisms.base import Mechanism
 from discreet.mechanisms.laplace.curve import delta_bound, trade_off_bound, with_zero_inflation
 from discreet.mechanisms.laplace.exact import delta_exact
-from discreet.mechanisms.laplace.grid import number, per_coordinate, public_grid
+from discreet.mechanisms.laplace.grid import per_coordinate, public_grid
 from discreet.mechanisms.laplace.posterior import share_of_truths
 from discreet.mechanisms.laplace.sampler import Sampling, earlier_slack, noisy_steps
 from discreet.mechanisms.laplace.trade_off import trade_off_exact
@@ -91,25 +92,18 @@ class ZeroInflatedLaplace(Mechanism):
         *,
         sampling: Sampling = "exact",
     ) -> None:
-        if not isinstance(box, Box):
-            raise MechanismError(f"box must be a Box with one bound per coordinate, not {type(box).__name__}")
+        box = arguments.instance(box, Box, "box", MechanismError)
         scales = per_coordinate(scale, box.dimension, "scale")
-        if not all(math.isfinite(one) and one > 0 for one in scales):
-            raise MechanismError("every scale must be finite and above 0")
-        chance = number(zero_probability, "zero_probability")
-        if not 0 <= chance < 1:
-            raise MechanismError(f"zero_probability must lie between 0 (included) and 1, not {chance}")
-        level = stated_epsilon(number(epsilon, "epsilon"))
-        if unit not in get_args(Level):
-            raise MechanismError(f"unit must be one of {', '.join(get_args(Level))}, not {unit!r}")
+        chance = arguments.number(zero_probability, "zero_probability", MechanismError, least=0, below=1)
+        level = arguments.number(epsilon, "epsilon", MechanismError, least=0)
+        arguments.choice(unit, "unit", get_args(Level), MechanismError)
         object.__setattr__(self, "box", box)
         object.__setattr__(self, "scale", scales)
         object.__setattr__(self, "zero_probability", chance)
         object.__setattr__(self, "epsilon", level)
         object.__setattr__(self, "grid", public_grid(grid, box, scales))
         object.__setattr__(self, "unit", unit)
-        if sampling not in get_args(Sampling):
-            raise MechanismError(f"sampling must be one of {', '.join(get_args(Sampling))}, not {sampling!r}")
+        arguments.choice(sampling, "sampling", get_args(Sampling), MechanismError)
         object.__setattr__(self, "sampling", sampling)
 
     @property
@@ -140,8 +134,10 @@ class ZeroInflatedLaplace(Mechanism):
         unit : {"record", "attribute"}, optional
             That of the mechanism by default.
         """
-        level = stated_epsilon(number(epsilon, "epsilon"))
-        assert level is not None
+        # δ falls with ε: at a smaller ε it can only be overstated.
+        level = min(arguments.number(epsilon, "epsilon", MechanismError, least=0), limits.EPSILON)
+        if unit is not None:
+            arguments.choice(unit, "unit", get_args(Level), MechanismError)
         ratio = self.ratio(unit)
         noise = delta_bound(level, ratio) if bound else delta_exact(level, ratio, self.dimension)
         return _either(self.zero_probability, noise)
