@@ -132,6 +132,19 @@ def test_groups_by_several_columns(survey):
     assert [group["group"] for group in data["groups"]][:2] == [["autumn", "f"], ["autumn", "m"]]
 
 
+def test_json_of_a_regression_holds_the_intervals(survey):
+    """At the level that was asked for, also side by side with the naive fit."""
+    discreet("release", "data.parquet", "plan.toml", "-o", "out.parquet", folder=survey)
+    asked = ("estimate", "glm", "out.parquet", "cheated ~ sex", "--json")
+    narrow, wide = (json.loads(discreet(*asked, "--level", level, folder=survey).stdout) for level in (0.5, 0.99))
+    assert (narrow["level"], wide["level"]) == (0.5, 0.99)
+    for (low, high), (lower, higher) in zip(narrow["interval"], wide["interval"], strict=True):
+        assert lower < low < high < higher
+    assert wide["modelled"] == 'P(cheated = "yes")'
+    both = json.loads(discreet(*asked, "--compare", "--level", 0.5, folder=survey).stdout)
+    assert both["level"] == 0.5
+
+
 def test_a_penalised_fit_by_name(survey):
     """--penalty firth is said in the table and in JSON; another name is refused with exit code 2."""
     discreet("release", "data.csv", "plan.toml", "-o", "o.csv", "--no-ledger", folder=survey)

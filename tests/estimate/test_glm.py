@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -201,3 +203,41 @@ def test_a_jointly_randomised_column_is_corrected_by_its_own_channel():
     predictor = estimate.glm("grade ~ age + cheated", done)
     position = predictor.names.index("answer yes")
     assert abs(predictor.coefficients[position] - 0.5) < 5 * predictor.std_error[position]
+
+
+def test_a_summary_names_what_was_modelled(released):
+    """Formula, outcome and the level that counts as "yes" stand above the coefficients, and in the plain data."""
+    for formula, modelled in [
+        ("cheated ~ age", 'P(cheated = "yes")'),
+        ("region ~ age", 'P(region = each value), reference "n"'),
+        ("passed ~ cheated", 'P(passed = "yes")'),
+        ("grade ~ cheated", "E(grade)"),
+    ]:
+        fit = estimate.glm(formula, released)
+        assert (fit.formula, fit.modelled) == (formula, modelled)
+        head = fit.summary().split("coef")[0]
+        assert formula in head
+        assert modelled in head
+        assert fit.to_dict()["modelled"] == modelled
+
+
+def test_plain_data_hold_the_intervals_at_the_asked_level(released):
+    """One [low, high] per coefficient, as the summary prints them."""
+    for formula in ("cheated ~ age", "region ~ age", "grade ~ cheated"):
+        fit = estimate.glm(formula, released)
+        for level in (0.8, 0.95):
+            data = json.loads(json.dumps(fit.to_dict(level=level)))
+            assert data["level"] == level
+            np.testing.assert_allclose(data["interval"], fit.interval(level))
+    assert estimate.glm("cheated ~ age", released, compare=True, level=0.8).level == 0.8
+
+
+def test_the_declared_order_of_a_private_column_is_kept(released):
+    """The first declared value is the reference (n, s, e), whatever the alphabet says, on either side."""
+    assert [name.split(":")[0] for name in estimate.glm("region ~ 1", released).names] == ["s", "e"]
+    plain, called = (estimate.glm(formula, released) for formula in ("grade ~ region", "grade ~ C(region)"))
+    assert plain.classes == ("n", "s", "e")
+    assert [name for name in plain.names if name.startswith("answer")] == ["answer s", "answer e"]
+    np.testing.assert_array_equal(plain.coefficients, called.coefficients)
+    with pytest.raises(EstimationError, match="must be a term of its own"):
+        estimate.glm('grade ~ C(region, contr.treatment("s"))', released)

@@ -110,12 +110,15 @@ def glm_command(
 
     if plot is not None and not compare:
         raise EstimationError("--plot draws a comparison: add --compare")
-    result = glm(formula, Release.open(path), missing, link=link, compare=compare, penalty=penalty)
+    result = glm(formula, Release.open(path), missing, link=link, compare=compare, penalty=penalty, level=level)
     if plot is not None:
         from discreet.plots import plot_coefficients
 
         plot_coefficients(result, plot, title=formula)
-    emit(result.summary() if compare else result.summary(level=level), result.to_dict(), as_json)
+    if compare:
+        emit(result.summary(), result.to_dict(), as_json)
+    else:
+        emit(result.summary(level=level), result.to_dict(level=level), as_json)
 
 
 @estimate_app.command("regression")

@@ -52,9 +52,9 @@ class Terms:
         return tuple(dict.fromkeys(factor for term in self.terms for factor in term))
 
     def without(self, column: str) -> Terms:
-        """The terms without one column, which must be a term of its own."""
-        own: Term = (Column(column),)
-        if own not in self.terms:
+        """The terms without one column, which must be a term of its own; ``C(column)`` is the column itself."""
+        own = next((term for term in self.terms if len(term) == 1 and _is_plain(term[0], column)), None)
+        if own is None:
             raise EstimationError(
                 f'the randomised column "{column}" must be a term of its own in the formula; inside a function or an '
                 "interaction its correction is not known"
@@ -67,6 +67,13 @@ class Terms:
     def __str__(self) -> str:
         written = [":".join(factor_text(factor) for factor in term) for term in self.terms if term]
         return " + ".join([str(int(self.intercept)), *written])
+
+
+def _is_plain(factor: Factor, column: str) -> bool:
+    """Whether a factor is a column, or the column as a category without further options."""
+    if isinstance(factor, Call) and factor.function == "C" and not factor.options:
+        return factor.argument == Column(column)
+    return factor == Column(column)
 
 
 def factor_text(factor: Factor) -> str:

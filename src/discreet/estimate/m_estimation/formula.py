@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,7 +74,7 @@ def regression(
             )
     if sides.outcome in sides.variables:
         raise EstimationError(f'"{sides.outcome}" stands on both sides of the formula')
-    return _Work(release, sides, loss, method, missing).fit()
+    return replace(_Work(release, sides, loss, method, missing).fit(), formula=formula.strip())
 
 
 class _Work:
@@ -131,11 +132,14 @@ class _Work:
             notes.append(
                 "the survey weights, strata and clusters of the manifest are not used by this kind of regression"
             )
-        if not notes:
-            return result
-        from dataclasses import replace
+        return replace(result, notes=(*result.notes, *notes), modelled=self._modelled())
 
-        return replace(result, notes=(*result.notes, *notes))
+    def _modelled(self) -> str:
+        """The outcome; of a yes/no answer the value that counts as 1."""
+        name, block = self.sides.outcome, self.blocks.get(self.sides.outcome)
+        if block is None or isinstance(block.mechanism, ZeroInflatedLaplace):
+            return name
+        return f'{name} = "{block.of_column(name).domain.label(1)}"'
 
     def _rows(self, names: list[str]) -> tuple[pa.Table, int]:
         table = self.release.to_arrow(names)

@@ -41,6 +41,8 @@ class MEstimate:
     status : str
         What happened, in words.
     notes : tuple of str
+    formula, modelled : str or None
+        For a fit by formula: as it was given, and the outcome that it models.
     """
 
     coefficients: Floats
@@ -55,6 +57,8 @@ class MEstimate:
     hessian: Floats
     scores: Floats
     _again: Callable[..., MEstimate] | None = field(default=None, repr=False)
+    formula: str | None = None
+    modelled: str | None = None
 
     def __post_init__(self) -> None:
         for array in (self.coefficients, self.covariance, self.hessian, self.scores):
@@ -103,7 +107,9 @@ class MEstimate:
     def summary(self, level: float = 0.95, method: str | None = None) -> str:
         """The table of coefficients, with what was fitted above it and what to know below it."""
         bounds = self.interval(level, method)
+        named = [("Formula", self.formula), ("Modelled", self.modelled)]
         header = [
+            *((name, text) for name, text in named if text is not None),
             ("Loss", self.loss),
             ("Correction", self.method),
             ("No. observations", f"{self.n:,}"),
@@ -120,6 +126,8 @@ class MEstimate:
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Plain data for JSON."""
         return {
+            "formula": self.formula,
+            "modelled": self.modelled,
             "names": list(self.names),
             "coefficients": display.plain(self.coefficients),
             "std_error": display.plain(self.std_error),

@@ -102,8 +102,9 @@ class BinaryRegression(LikelihoodFit):
 
     def header(self) -> list[tuple[str, str]]:
         """What a summary says about the model."""
-        first, *rest = super().header()
-        return [("Design", self.design), first, ("Link", self.link), *rest]
+        facts = super().header()
+        first = [name for name, _ in facts].index("No. observations")
+        return [*facts[:first], ("Design", self.design), facts[first], ("Link", self.link), *facts[first + 1 :]]
 
     def predict(self, X: Any, offset: Any = None, interval: bool = False) -> Floats | Predictions:
         """Probabilities of a true "yes".
@@ -206,10 +207,10 @@ class BinaryRegression(LikelihoodFit):
 
         return fit_binary(LiteralRows(self.source), self.link_function, self.names, self.penalty)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""
         designs = self.facts.designs
-        return super().to_dict() | {
+        return super().to_dict(level, method) | {
             "link": self.link,
             "penalty": self.penalty,
             "designs": None if designs is None else [_written(no, yes) for no, yes in designs],

@@ -42,6 +42,7 @@ def glm(
     link: str = "logit",
     compare: bool = False,
     penalty: str | None = None,
+    level: float = 0.95,
 ) -> Any:
     """Fit a regression on a release, correcting for the randomisation of the column that was randomised.
 
@@ -60,6 +61,8 @@ def glm(
         Return a `Comparison` of the corrected and the naive fit instead.
     penalty : {None, "firth"}
         For a yes/no outcome: Firth's penalised likelihood, see `binary_regression`.
+    level : float
+        Confidence level of a comparison.
 
     Returns
     -------
@@ -82,12 +85,12 @@ def glm(
             "the formula names more than one randomised column "
             f"({', '.join(sorted(set(randomised)))}); one can be corrected for at a time"
         )
-    work = _Work(release, sides, randomised[0], missing, link, checked_penalty(penalty))
+    work = _Work(release, sides, randomised[0], missing, link, checked_penalty(penalty), formula.strip())
     if sides.outcome in sides.variables:
         raise EstimationError(f'"{sides.outcome}" stands on both sides of the formula')
     fit = work.label() if randomised[0] == sides.outcome else work.predictor()
     if compare:
-        return side_by_side({"corrected": fit, "naive": work.naive(fit)})
+        return side_by_side({"corrected": fit, "naive": work.naive(fit)}, level)
     return fit
 
 
@@ -110,12 +113,14 @@ class _Work:
     missing: str
     link: str
     penalty: str | None = None
+    formula: str = ""
 
     def __post_init__(self) -> None:
         self.block: Block = self.release.block(self.column)
         if isinstance(self.block.mechanism, ZeroInflatedLaplace):
             raise EstimationError(f'column "{self.column}" holds numbers with noise; fit it with estimate.regression')
         self.dropped = 0
+        self.modelled = ""
         survey = self.release.survey
         self.weight, self.cluster, self.strata = survey.weight, survey.cluster, survey.strata
 
@@ -210,7 +215,9 @@ class _Work:
     def label(self) -> Any:
         """The randomised column is the outcome."""
         matrices = self.matrices()
+        labels = self.block.domain.labels
         if self._is_binary:
+            self.modelled = _chance(self.sides.outcome, labels[1])
             if self.release.rows > IN_MEMORY_ROWS:
                 fit: Any = binary_regression_batches(
                     lambda: (self._batch(table, matrices) for table in self.rows()),
@@ -225,6 +232,7 @@ class _Work:
         self._refuse_penalty()
         if self.link != "logit":
             raise EstimationError(f"an outcome with {self.block.domain.size} values is fitted with link logit only")
+        self.modelled = f"P({self.sides.outcome} = each value), reference {_quoted(labels[0])}"
         table = self._all()
         fit = multinomial_regression(
             matrices.matrix(table), self._codes(table), self._designs(), **self._about_rows(table, matrices)
@@ -274,6 +282,7 @@ class _Work:
             column = column.dictionary_decode()
         levels = sorted(pc.unique(column).to_pylist())
         if len(levels) == 2:
+            self.modelled = _chance(self.sides.outcome, levels[1])
             return pc.equal(column, pa.scalar(levels[1], column.type)).to_numpy(zero_copy_only=False).astype(float), (
                 self.link if self.link in ("logit", "probit") else "logit"
             )
@@ -281,6 +290,7 @@ class _Work:
             raise EstimationError(
                 f'the outcome "{self.sides.outcome}" must be a number or have two values, not {len(levels)} of them'
             )
+        self.modelled = f"E({self.sides.outcome})"
         return column.to_numpy(zero_copy_only=False).astype(float), "gaussian"
 
     def naive(self, fit: Any) -> Any:
@@ -290,7 +300,14 @@ class _Work:
         return fit.naive()
 
     def _noted(self, fit: Any) -> Any:
-        notes = []
-        if self.dropped:
-            notes.append(f"{self.dropped:,} rows with a missing value were dropped")
-        return replace(fit, notes=(*fit.notes, *notes)) if notes else fit
+        dropped = (f"{self.dropped:,} rows with a missing value were dropped",) if self.dropped else ()
+        return replace(fit, notes=(*fit.notes, *dropped), formula=self.formula, modelled=self.modelled)
+
+
+def _chance(outcome: str, level: Any) -> str:
+    """What a regression of categories models: ``P(cheated = "yes")``."""
+    return f"P({outcome} = {_quoted(level)})"
+
+
+def _quoted(level: Any) -> str:
+    return "(blank)" if level is None else f'"{level}"' if isinstance(level, str) else str(level)

@@ -210,9 +210,9 @@ class MultinomialRegression(LikelihoodFit):
             raise EstimationError(f"X must have {len(self.columns)} columns, not {design.shape[1]}")
         return design
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""
-        return super().to_dict() | {"classes": list(self.classes), "columns": list(self.columns)}
+        return super().to_dict(level, method) | {"classes": list(self.classes), "columns": list(self.columns)}
 
 
 def multinomial_regression(

@@ -159,9 +159,9 @@ class PredictorRegression(LikelihoodFit):
         stop = self.outcome_size - (self.family == "gaussian")
         return self.coefficients[stop - (len(self.classes) - 1) : stop]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""
-        return super().to_dict() | {"family": self.family, "classes": list(self.classes)}
+        return super().to_dict(level, method) | {"family": self.family, "classes": list(self.classes)}
 
 
 def predictor_regression(

@@ -46,6 +46,8 @@ class LikelihoodFit:
         What happened, in words.
     notes : tuple of str
         What a reader should know.
+    formula, modelled : str or None
+        For a fit by formula: as it was given, and what it models, such as ``P(cheated = "yes")``.
     """
 
     coefficients: Floats
@@ -62,6 +64,8 @@ class LikelihoodFit:
     clustered: bool
     passes: int
     stratified: bool = field(default=False, kw_only=True)
+    formula: str | None = field(default=None, kw_only=True)
+    modelled: str | None = field(default=None, kw_only=True)
     chosen_covariance: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -239,7 +243,9 @@ class LikelihoodFit:
 
     def header(self) -> list[tuple[str, str]]:
         """What a summary says about the model, as pairs of name and text."""
+        named = [("Formula", self.formula), ("Modelled", self.modelled)]
         return [
+            *((name, text) for name, text in named if text is not None),
             ("No. observations", f"{self.n:,}"),
             ("Log-likelihood", f"{self.log_likelihood:.6g}" if self.weighted else f"{self.log_likelihood:.4f}"),
             ("Covariance", self._covariance_text),
@@ -273,12 +279,17 @@ class LikelihoodFit:
     def __repr__(self) -> str:
         return self.summary()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
+        """Plain data for JSON; "interval" holds one [low, high] per coefficient, null where an end is infinite."""
         return {
+            "formula": self.formula,
+            "modelled": self.modelled,
             "names": list(self.names),
             "coefficients": display.plain(self.coefficients),
             "std_error": display.plain(self.std_error),
+            "interval": display.plain(self.interval(level, method)),
+            "level": level,
+            "interval_method": self.default_interval if method is None else method,
             "covariance": display.plain(self.covariance),
             "covariance_kind": self.covariance_kind,
             "degrees_of_freedom": display.plain(self.degrees_of_freedom),
