@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from discreet import arguments
 from discreet.errors import DiscreetError, ReleaseError
 from discreet.manifest.tables import TableFile, file_table
 
@@ -63,7 +64,7 @@ class Stream(TableFile):
 def open_source(source: Any) -> Source:
     """Open a path, an Arrow table, batch or reader, or a data frame of polars, pandas or DuckDB."""
     if isinstance(source, (str, os.PathLike)):
-        path = Path(source)
+        path = arguments.path(source, "source", ReleaseError)
         return Source(file_table(path), path)
     with _quietly():
         if isinstance(source, pa.RecordBatchReader):

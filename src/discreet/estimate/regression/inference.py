@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate.regression.objective import Moments, Restricted, Surface
 from discreet.estimate.regression.optimizer import maximise
@@ -31,8 +32,7 @@ def covariance(kind: str, moments: Moments, n: int, direction: Floats | None, sc
 
     Coefficients that run to infinity have variance inf and covariance nan.
     """
-    if kind not in COVARIANCES:
-        raise EstimationError(f"the covariance must be one of {', '.join(COVARIANCES)}, not {kind!r}")
+    kind = arguments.choice(kind, "the covariance", COVARIANCES, EstimationError)
     if kind == "cluster" and moments.cluster_scores is None:
         raise EstimationError("a cluster covariance needs clusters= when the regression is fitted")
     if kind == "cluster" and moments.cluster_count < 2:
