@@ -47,6 +47,9 @@ class _Odd:
     """An object that is nothing in particular."""
 
 
+#: Arguments that are functions, called back: what they raise themselves is not ours.
+CALLBACKS = {"progress", "distance", "batches"}
+
 #: Values that are wrong somewhere: of no use, of another kind, not finite, negative, too large, empty, nested.
 WRONG: dict[str, Any] = {
     "None": None,
@@ -65,6 +68,7 @@ WRONG: dict[str, Any] = {
     "true": True,
     "text": "x",
     "empty text": "",
+    "text with a zero byte": "a\0.csv",
     "bytes": b"x",
     "empty list": [],
     "empty dictionary": {},
@@ -87,13 +91,15 @@ WRONG: dict[str, Any] = {
 }
 
 
-def _sample() -> dict[str, Any]:
+def sample() -> dict[str, Any]:
+    """Sixty rows of covariates and of codes of two and three values."""
     generator = np.random.default_rng(5)
     X = np.column_stack([np.ones(60), generator.normal(size=60)])
     return {"X": X, "y": generator.integers(0, 2, 60), "three": generator.integers(0, 3, 60)}
 
 
-def _plan() -> Plan:
+def small_plan() -> Plan:
+    """A yes/no, a three-valued and a numeric column, each randomised by itself."""
     categories, box = {"categorical": ["x", "y", "z"]}, {"box": {"low": [0.0], "high": [1.0]}}
     numeric = {"mechanism": "zero-inflated-laplace", "epsilon": 2.0, "delta": 0.2, "zero_probability": 0.1}
     return Plan.from_dict({
@@ -118,12 +124,12 @@ def small_release() -> Release:
             "u": generator.uniform(size=80),
         }
     )
-    return discreet.release(table, _plan(), randomness=Randomness.seeded(7))
+    return discreet.release(table, small_plan(), randomness=Randomness.seeded(7))
 
 
 def calls() -> Iterator[Call]:
     """Every public function once, with small arguments that are right."""
-    sample, released = _sample(), small_release()
+    data, released = sample(), small_release()
     binary = mechanisms.BinaryResponse(0.75, 0.75)
     three = mechanisms.GeneralizedResponse(3, 1.0)
     box = Box([0.0, 0.0], [1.0, 1.0])
@@ -191,11 +197,12 @@ def calls() -> Iterator[Call]:
         {
             "epsilon": 1.0,
             "delta": 0.1,
-            "covariates": sample["X"],
+            "covariates": data["X"],
             "coefficients": [0.2, 0.3],
             "link": "logit",
             "criterion": "A",
             "classes": 2,
+            "reports": 2,
         },
     )
     yield Call(
@@ -206,19 +213,20 @@ def calls() -> Iterator[Call]:
     yield Call(
         "design.label, three classes",
         design.label,
-        {"epsilon": 1.0, "covariates": sample["X"], "coefficients": np.zeros((2, 2)), "criterion": "D", "classes": 3},
+        {"epsilon": 1.0, "covariates": data["X"], "coefficients": np.zeros((2, 2)), "criterion": "D", "classes": 3},
     )
     yield Call(
         "design.label_with_pilot",
         design.label_with_pilot,
         {
-            "labels": sample["y"],
-            "covariates": sample["X"],
+            "labels": data["y"],
+            "covariates": data["X"],
             "epsilon": 1.0,
             "delta": 0.1,
             "share": 0.5,
             "link": "logit",
             "criterion": "A",
+            "pilot_epsilon": 1.0,
             "randomness": Randomness.seeded(2),
         },
     )
@@ -235,7 +243,7 @@ def calls() -> Iterator[Call]:
     yield Call(
         "design.attributes",
         design.attributes,
-        {"sizes": [2, 3], "epsilons": [1.0, 1.0], "method": "auto", "pairs": "keep"},
+        {"sizes": [2, 3], "epsilons": [1.0, 1.0], "method": "auto", "pairs": "keep", "allow_raised": False},
     )
     yield Call(
         "design.attributes_for_total",
@@ -246,25 +254,38 @@ def calls() -> Iterator[Call]:
     yield Call(
         "design.zero_inflated_laplace",
         design.zero_inflated_laplace,
-        {"box": box, "epsilon": 1.0, "delta": 0.2, "zero_probability": 0.1, "unit": "record", "target": "mean"},
+        {
+            "box": box,
+            "epsilon": 1.0,
+            "delta": 0.2,
+            "zero_probability": 0.1,
+            "unit": "record",
+            "target": "mean",
+            "grid": None,
+        },
     )
     yield Call(
         "design.sample_size",
         design.sample_size,
-        {"mechanism": binary, "margin": 0.02, "level": 0.95, "prevalence": 0.3},
+        {"mechanism": binary, "margin": 0.02, "level": 0.95, "prevalence": 0.3, "method": "auto"},
     )
-    yield Call("design.margin", design.margin, {"mechanism": binary, "n": 100, "level": 0.95, "prevalence": 0.3})
+    yield Call(
+        "design.margin",
+        design.margin,
+        {"mechanism": binary, "n": 100, "level": 0.95, "prevalence": 0.3, "method": "mle"},
+    )
     # estimate
     yield Call(
         "frequencies",
         estimate.frequencies,
         {
-            "reports": sample["y"],
+            "reports": data["y"],
             "mechanism": binary,
             "weights": np.ones(60),
             "strata": None,
             "clusters": None,
             "by": None,
+            "designs": None,
             "labels": None,
             "method": "unbiased",
             "target": "population",
@@ -272,12 +293,12 @@ def calls() -> Iterator[Call]:
     )
     yield Call("frequencies, counts", estimate.frequencies, {"counts": [40, 60], "mechanism": binary})
     yield Call(
-        "frequencies, mle", estimate.frequencies, {"reports": sample["three"], "mechanism": three, "method": "mle"}
+        "frequencies, mle", estimate.frequencies, {"reports": data["three"], "mechanism": three, "method": "mle"}
     )
     yield Call(
         "frequencies, groups",
         estimate.frequencies,
-        {"reports": sample["y"], "mechanism": binary, "by": sample["three"]},
+        {"reports": data["y"], "mechanism": binary, "by": data["three"]},
     )
     yield Call(
         "frequencies of a release",
@@ -292,19 +313,35 @@ def calls() -> Iterator[Call]:
     yield Call(
         "crosstab",
         estimate.crosstab,
-        {"reports_a": sample["y"], "reports_b": sample["three"], "mechanism_a": binary, "mechanism_b": three},
+        {
+            "reports_a": data["y"],
+            "reports_b": data["three"],
+            "mechanism_a": binary,
+            "mechanism_b": three,
+            **dict.fromkeys(("weights", "strata", "clusters", "designs_a", "designs_b", "labels_a", "labels_b")),
+            "target": "population",
+        },
     )
     yield Call(
         "joint_table",
         estimate.joint_table,
-        {"reports": np.column_stack([sample["y"], sample["three"]]), "mechanism": joint, "attributes": (0, 1)},
+        {
+            "reports": np.column_stack([data["y"], data["three"]]),
+            "mechanism": joint,
+            "attributes": (0, 1),
+            "labels": (),
+            "weights": None,
+            "strata": None,
+            "clusters": None,
+            "target": "population",
+        },
     )
     yield Call(
         "binary_regression",
         estimate.binary_regression,
         {
-            "X": sample["X"],
-            "y": sample["y"],
+            "X": data["X"],
+            "y": data["y"],
             "p00": 0.75,
             "p11": 0.75,
             "link": "logit",
@@ -312,17 +349,21 @@ def calls() -> Iterator[Call]:
             "offset": None,
             "clusters": None,
             "names": None,
+            "mechanism": None,
+            "designs": None,
+            "penalty": "firth",
         },
     )
-    label_fit = estimate.binary_regression(sample["X"], sample["y"], 0.75, 0.75)
+    label_fit = estimate.binary_regression(data["X"], data["y"], 0.75, 0.75)
     yield Call("BinaryRegression.interval", label_fit.interval, {"level": 0.95, "method": "wald"})
     yield Call(
         "multinomial_regression",
         estimate.multinomial_regression,
         {
-            "X": sample["X"],
-            "y": sample["three"],
+            "X": data["X"],
+            "y": data["three"],
             "mechanism": three,
+            "designs": None,
             "weights": None,
             "clusters": None,
             "names": None,
@@ -333,18 +374,27 @@ def calls() -> Iterator[Call]:
         "predictor_regression",
         estimate.predictor_regression,
         {
-            "outcome": sample["X"][:, 1],
-            "X": sample["X"][:, :1],
-            "y": sample["y"],
+            "outcome": data["X"][:, 1],
+            "X": data["X"][:, :1],
+            "y": data["y"],
             "mechanism": binary,
             "family": "gaussian",
+            "truth": "covariates",
+            **dict.fromkeys(("designs", "weights", "clusters", "names", "classes")),
         },
     )
     yield Call("compare", estimate.compare, {"fits": {"one": label_fit}, "level": 0.95, "method": None})
     yield Call(
         "glm",
         estimate.glm,
-        {"formula": "a ~ age", "release": released, "missing": "error", "link": "logit", "compare": False},
+        {
+            "formula": "a ~ age",
+            "release": released,
+            "missing": "error",
+            "link": "logit",
+            "compare": False,
+            "penalty": None,
+        },
     )
     yield Call(
         "m_estimate",
@@ -356,7 +406,10 @@ def calls() -> Iterator[Call]:
             "start": None,
             "method": "exact",
             "public": np.ones((60, 1)),
-            "outcome": sample["X"][:, 1],
+            "outcome": data["X"][:, 1],
+            "outcome_mechanism": None,
+            "names": None,
+            "randomness": Randomness.seeded(3),
         },
     )
     yield Call(
@@ -367,24 +420,30 @@ def calls() -> Iterator[Call]:
             "release": released,
             "loss": "squared",
             "tau": None,
+            "threshold": None,
             "method": "exact",
             "missing": "error",
         },
     )
     # release
-    yield Call("Plan.from_dict", Plan.from_dict, {"data": _plan().to_dict()})
-    yield Call("Plan.parse", Plan.parse, {"text": "format = 1"})
-    yield Call("Plan.read", Plan.read, {"path": "missing.toml"})
+    yield Call(
+        "Plan.from_dict", Plan.from_dict, {"data": small_plan().to_dict(), "folder": ".", "outside_files": False}
+    )
+    yield Call("Plan.parse", Plan.parse, {"text": "format = 1", "folder": ".", "outside_files": False})
+    yield Call("Plan.read", Plan.read, {"path": "missing.toml", "outside_files": False})
     yield Call(
         "release",
         discreet.release,
         {
             "source": pa.table({"a": ["no"], "b": ["x"], "u": [0.5], "age": [1.0], "town": ["n"]}),
-            "plan": _plan(),
+            "plan": small_plan(),
             "output": None,
             "randomness": Randomness.seeded(1),
             "overwrite": False,
             "progress": None,
+            "ledger": None,
+            "safe_csv": False,
+            "signing_key": None,
         },
     )
     yield Call("Release.open", Release.open, {"path": "missing.parquet"})

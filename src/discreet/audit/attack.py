@@ -11,11 +11,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet import arguments
 from discreet.errors import InputError
 from discreet.privacy import Guarantee
 from discreet.randomness import Randomness
@@ -24,8 +25,11 @@ from discreet.randomness import Randomness
 FALSE_ALARM = 1e-9
 #: Truths that are attacked when the domain is larger.
 MAX_TRUTHS = 8
+#: Reports per truth: eight truths of a hundred million 64-bit codes are 6 GB.
+MAX_SAMPLES = 10**8
 
 
+@runtime_checkable
 class Attackable(Protocol):
     """What can be attacked: anything that randomises codes and makes a promise."""
 
@@ -114,8 +118,9 @@ def attack(
     truths : sequence of int, optional
         Codes to attack; by default all, or eight spread over a large domain.
     """
-    if samples < 100:
-        raise InputError(f"an attack needs at least 100 samples, not {samples}")
+    if not isinstance(mechanism, Attackable) or isinstance(mechanism, type):
+        raise InputError(f"a mechanism with finitely many reports is needed, not {arguments.shown(mechanism)}")
+    samples = arguments.whole(samples, "samples", least=100, most=MAX_SAMPLES)
     codes = _targets(mechanism.shape[0], truths)
     guarantee = mechanism.guarantee
     reports = {x: mechanism.privatize(np.full(samples, x), randomness) for x in codes}
@@ -132,8 +137,9 @@ def attack(
 
 def _targets(size: int, truths: Sequence[int] | None) -> list[int]:
     if truths is not None:
-        chosen = list(dict.fromkeys(int(x) for x in truths))
-        if len(chosen) < 2 or not all(0 <= x < size for x in chosen):
+        listed = arguments.listed(truths, "truths")
+        chosen = list(dict.fromkeys(arguments.whole(x, "a code", most=size - 1) for x in listed))
+        if len(chosen) < 2:
             raise InputError(f"an attack needs at least two different codes from 0 to {size - 1}")
         return chosen
     return [int(x) for x in np.unique(np.linspace(0, size - 1, min(size, MAX_TRUTHS)).round())]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from discreet import arguments
 from discreet.manifest.block import Block
 from discreet.mechanisms import FiniteMechanism, JointResponse
 
@@ -28,6 +29,7 @@ def attackable(block: Block) -> tuple[list[Target], str]:
     Columns that were randomised together are attacked one by one and in pairs of neighbours, each against the level
     of its own view; noise added to numbers has no channel to compare with.
     """
+    block = arguments.instance(block, Block, "block")
     found: list[Target] = []
     left_out = ""
     for name, mechanism in (dict(block.designs) if block.by else {"": block.mechanism}).items():

@@ -19,6 +19,8 @@ from discreet.mechanisms.inverse import UniformInverse
 
 #: How far likelihood-ratio intervals may be wider than the margin that normal theory promises.
 _WITHIN = 1.05
+#: An interval of fewer standard errors than this is a point.
+_NO_WIDTH = 1e-6
 
 
 class _Moments(NamedTuple):
@@ -137,6 +139,8 @@ def _variance(mechanism: FiniteMechanism, prevalence: ArrayLike | None, method: 
 def _realised(mechanism: FiniteMechanism, prevalence: ArrayLike, n: float, quantile: float) -> float:
     """Half the width of the likelihood-ratio interval from the expected reports, less the tolerance; zero without."""
     frequencies = _checked_frequencies(prevalence, mechanism.shape[0])
+    if quantile < _NO_WIDTH:
+        return 0.0
     half = likelihood_ratio_margin(mechanism, frequencies, n, quantile)
     return 0.0 if half is None else half / _WITHIN
 

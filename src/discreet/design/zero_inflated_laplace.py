@@ -112,6 +112,8 @@ def zero_inflated_laplace(
     if zero_probability is not None:
         zero_probability = arguments.number(zero_probability, "zero_probability", PrivacyError, least=0, below=1)
     _check(box, epsilon, delta, zero_probability, unit, target)
+    if grid is not None:
+        arguments.floats(grid, "grid", DesignError)
     curve = None
     if delta == 0:
         chosen = 0.0

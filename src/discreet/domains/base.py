@@ -119,10 +119,10 @@ class Domain(ABC):
 
     def _encode_dictionary(self, array: pa.DictionaryArray) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         """Encode the dictionary once and look the codes up; entries that no row uses need not be valid."""
-        by_entry = self.codes(as_arrow(array.dictionary))
-        codes = by_entry.take(array.indices)
+        entries = as_arrow(array.dictionary)
+        codes = self.codes(entries).take(array.indices)
         if codes.null_count:
-            return self.encode_with_missing(array.dictionary_decode())
+            return self.encode_with_missing(entries.take(array.indices))
         return self._as_numpy(codes), None
 
     def _as_numpy(self, codes: pa.Array) -> NDArray[Any]:

@@ -22,6 +22,8 @@ def as_arrow(values: Any) -> pa.Array:
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     if pa.types.is_string_view(array.type):
         return array.cast(pa.string())  # Arrow has few functions for views
+    if pa.types.is_float16(array.type):
+        array = array.cast(pa.float32())  # Arrow has few functions for halves either
     if pa.types.is_floating(array.type):
         array = pc.if_else(pc.fill_null(pc.is_nan(array), True), pa.scalar(None, array.type), array)
     return array

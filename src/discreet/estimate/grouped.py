@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
 from discreet.estimate import display
+from discreet.estimate.intervals import checked_level
 from discreet.estimate.result import Frequencies
 
 Floats = NDArray[np.float64]
@@ -99,7 +100,7 @@ class GroupedFrequencies(Mapping[Any, Frequencies]):
 
     def summary(self, level: float = 0.95, method: str | None = None) -> str:
         """A table to read: group, n, value, estimate, standard error, interval, and the notes."""
-        first = self._first
+        first, level = self._first, checked_level(level)
         chosen = first.default_interval if method is None else method
         names = self.by if isinstance(self.by, tuple) else (self.by,)
         header = [*(name or "group" for name in names), "value", "n", "estimate", "std. error"]

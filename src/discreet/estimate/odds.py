@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
-from discreet.estimate.intervals import two_sided_quantile
+from discreet.estimate.intervals import checked_level, two_sided_quantile
 
 Floats = NDArray[np.float64]
 
@@ -21,6 +21,7 @@ def odds_ratio(table: Floats, covariance: Floats, level: float) -> tuple[float, 
     The standard error is ``√(g' Cov g)`` with g = (1/f00, −1/f01, −1/f10, 1/f11) and the full covariance of the
     corrected cells, whatever randomised them.
     """
+    level = checked_level(level)
     if table.shape != (2, 2):
         raise EstimationError("an odds ratio needs two attributes with two values each")
     cells = table.reshape(-1)

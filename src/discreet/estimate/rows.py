@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet import limits
 from discreet.domains.columns import as_arrow
 from discreet.errors import DomainError, EstimationError, ReleaseError
 from discreet.estimate.tally import Floats, LabelIndex, count_reports, report_codes
@@ -199,8 +200,9 @@ def checked_weights(values: Any, name: str, first_row: int) -> Floats:
     except (DomainError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise EstimationError(f"{name} must be numbers") from None
     weights = numbers.fill_null(np.nan).to_numpy()
-    if not np.all((weights > 0) & (weights < np.inf)):
-        row = first_row + int(np.flatnonzero(~((weights > 0) & (weights < np.inf)))[0])
+    usable = (weights >= 1 / limits.LARGEST_NUMBER) & (weights <= limits.LARGEST_NUMBER)  # squares must not overflow
+    if not np.all(usable):
+        row = first_row + int(np.flatnonzero(~usable)[0])
         raise EstimationError(
             f"{name}: row {row} (counted from 0) must be a positive, finite number; leave out rows that do not count"
         )

@@ -275,6 +275,4 @@ class Release:
 
 
 def _listed(columns: Sequence[str]) -> list[str]:
-    if isinstance(columns, str):
-        raise ReleaseError("columns must be a list of names, not one text")
-    return list(columns)
+    return arguments.listed(columns, "columns", ReleaseError)

@@ -99,7 +99,9 @@ class Guarantee:
     @staticmethod
     def composed(guarantees: Iterable[Guarantee]) -> Guarantee:
         """The promise about a row that holds all these blocks."""
-        blocks = list(guarantees)
+        blocks = list(guarantees) if isinstance(guarantees, Iterable) else [guarantees]
+        for one in blocks:
+            arguments.instance(one, Guarantee, "each of the guarantees", PrivacyError)
         if not blocks:
             return Guarantee(0.0, unit="record")
         whole = reduce(Guarantee.compose, blocks)

@@ -21,6 +21,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, Self
 
+from discreet import arguments
 from discreet.errors import DiscreetError, ReleaseError, SystemFailureError
 from discreet.privacy import Guarantee
 from discreet.publish.entry import Entry, Fingerprint, State
@@ -104,7 +105,10 @@ class Ledger:
         if isinstance(ledger, str) and ledger == "default":
             return cls.default()
         if isinstance(ledger, (str, os.PathLike)):
-            return cls(Path(ledger))
+            path = arguments.path(ledger, "ledger", ReleaseError)
+            if not path.name:
+                raise ReleaseError("ledger must be the name of a file")
+            return cls(path)
         raise ReleaseError(f'ledger must be "default", a path or None, not {type(ledger).__name__}')
 
     def entries(self) -> tuple[Entry, ...]:

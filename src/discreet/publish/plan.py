@@ -359,6 +359,8 @@ def _check_columns(public: tuple[str, ...], blocks: tuple[Block, ...], budget: B
     if budget.person in public:
         raise PlanError(f'budget.person names "{budget.person}", which is public; the person is checked, never written')
     taken = dict.fromkeys(public, "public")
+    if "" in taken:
+        raise PlanError("public: a column without a name cannot be released; name it in the table first")
     for i, block in enumerate(blocks):
         for name in block.columns:
             if name in taken:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 
 import pyarrow as pa
 
+from discreet import arguments
 from discreet.domains.columns import is_text
 from discreet.errors import ReleaseError
 from discreet.manifest.tables import file_table
@@ -60,12 +60,12 @@ _BLOCK = """
 
 def columns_of(path: str | os.PathLike[str]) -> dict[str, str]:
     """Names and types of the columns of a table; no value is read."""
-    return {field.name: str(field.type) for field in file_table(Path(path)).schema}
+    return {field.name: str(field.type) for field in file_table(arguments.path(path, "path", ReleaseError)).schema}
 
 
 def count_rows(path: str | os.PathLike[str]) -> int | None:
     """Number of rows of a table, where its file says so without being read; None for CSV."""
-    return file_table(Path(path)).rows
+    return file_table(arguments.path(path, "path", ReleaseError)).rows
 
 
 def skeleton(path: str | os.PathLike[str]) -> str:
@@ -76,7 +76,7 @@ def skeleton(path: str | os.PathLike[str]) -> str:
     path : path
         A Parquet or CSV file; only its schema or header is read.
     """
-    file = Path(path)
+    file = arguments.path(path, "path", ReleaseError)
     table = file_table(file)
     public = "\n".join(f"#   {_toml(name)}," for name in table.schema.names)
     text = _HEAD.format(title=_toml(file.stem), public=public)
@@ -92,15 +92,16 @@ def write_plan(
     text: str, output: str | os.PathLike[str], source: str | os.PathLike[str], overwrite: bool = False
 ) -> None:
     """Write the text of a plan, so that it is there complete or not at all, and never over the table it is for."""
-    path = Path(output)
+    path = arguments.path(output, "output", ReleaseError)
+    overwrite = arguments.flag(overwrite, "overwrite", ReleaseError)
     if not path.parent.is_dir():
         raise ReleaseError(f"there is no folder {path.parent}")
     if path.is_dir():
         raise ReleaseError(f"{path} is a folder, not a file")
-    refuse_inputs([path], [("the input", Path(source))])
+    refuse_inputs([path], [("the input", arguments.path(source, "source", ReleaseError))])
     if os.path.lexists(path) and not overwrite:
         raise already_there(path)
-    write_whole(path, text.encode(), overwrite=overwrite)
+    write_whole(path, arguments.text(text, "text", ReleaseError).encode(), overwrite=overwrite)
 
 
 def _domain(kind: pa.DataType) -> str:

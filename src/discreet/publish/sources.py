@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from discreet import arguments
 from discreet.errors import DiscreetError, ReleaseError
 from discreet.manifest.tables import TableFile, file_table
 
@@ -76,7 +77,7 @@ def open_source(source: Any, missing: Sequence[str] = ()) -> Source:
 
 def _opened(source: Any, missing: Sequence[str]) -> Source:
     if isinstance(source, (str, os.PathLike)):
-        path = Path(source)
+        path = arguments.path(source, "source", ReleaseError)
         return Source(file_table(path, missing), path)
     with _quietly():
         if isinstance(source, pa.RecordBatchReader):

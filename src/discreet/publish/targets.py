@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
+from discreet import arguments
 from discreet.errors import ReleaseError
 from discreet.manifest.storage import is_torn, sidecar_path
 from discreet.manifest.tables import CSV, PARQUET
@@ -29,7 +30,7 @@ def check_output(output: str | os.PathLike[str], inputs: Iterable[tuple[str, Pat
     overwrite : bool
         Whether a release or another table may be replaced.
     """
-    path = Path(output)
+    path = arguments.path(output, "output", ReleaseError)
     suffix = path.suffix.lower()
     if suffix not in PARQUET + CSV:
         raise ReleaseError(f'{path.name}: "{suffix}" is not a kind of table that can be written; use .parquet or .csv')

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet import arguments
 from discreet.domains import Domain
 from discreet.errors import EstimationError
 from discreet.estimate import display, intervals
@@ -151,8 +152,10 @@ class FrequencyBounds:
 
     def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
         """The same as :meth:`bounds`; there is one method."""
-        if method not in (None, "bounds"):
-            raise EstimationError(f'the ranges of unidentified frequencies have one method, "bounds", not {method!r}')
+        if method is not None:
+            arguments.choice(
+                method, "the method of the ranges of unidentified frequencies", ("bounds",), EstimationError
+            )
         return self.bounds(level)
 
     @property
@@ -168,8 +171,8 @@ class FrequencyBounds:
     def functional(self, scores: ArrayLike, level: float = 0.95) -> Range:
         """The range of ``Σ_x scores_x f_x``, for one number per value."""
         level = intervals.checked_level(level)
-        numbers = np.asarray(scores, float)
-        if numbers.shape != (self.channels.truths,) or not np.all(np.isfinite(numbers)):
+        numbers = arguments.floats(scores, "scores", EstimationError)
+        if numbers.shape != (self.channels.truths,):
             raise EstimationError(f"scores must be {self.channels.truths} finite numbers, one per value")
         inner = self._without_sampling.range(numbers)
         outer = self._possible(level).range(numbers)
@@ -186,8 +189,7 @@ class FrequencyBounds:
         first k where F_k *can* reach q, and at most the first where it *must*.
         """
         level = intervals.checked_level(level)
-        if not 0 < q < 1:
-            raise EstimationError(f"a quantile lies strictly between 0 and 1, not {q}")
+        q = arguments.number(q, "q", EstimationError, above=0, below=1)
         inner = self._quantile(self._without_sampling, q)
         outer = self._quantile(self._possible(level), q)
         label = self.channels.label

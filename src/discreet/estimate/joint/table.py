@@ -82,6 +82,9 @@ def _in_memory(
     if not isinstance(mechanism, JointResponse):
         raise EstimationError(f"a joint response is needed, not {type(mechanism).__name__}")
     chosen = _two_or_three(attributes)
+    labels = arguments.listed(labels, "labels", EstimationError)
+    if labels and len(labels) != len(chosen):
+        raise EstimationError(f"labels must be given for all {len(chosen)} attributes, not {len(labels)}")
     codes = arguments.array(reports, "reports", EstimationError)
     if codes.ndim != 2 or codes.shape[1] != len(mechanism.sizes):
         raise EstimationError(

@@ -105,6 +105,7 @@ def m_estimate(
     """
     chosen = resolve(loss)
     method = arguments.choice(method, "method", METHODS, EstimationError)
+    names = None if names is None else arguments.listed(names, "names", EstimationError)
     sample = read_sample(reports, mechanism, public, outcome, outcome_mechanism)
     if method == "drcl" and mechanism.zero_probability == 0:
         raise EstimationError(f'the method "{method}" needs a zero probability above 0')

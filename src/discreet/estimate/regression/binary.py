@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.regression import effects, goodness
@@ -116,6 +117,7 @@ class BinaryRegression(LikelihoodFit):
         interval : bool
             Return :class:`Predictions`, with standard errors and intervals, instead of the plain array.
         """
+        interval = arguments.flag(interval, "interval", EstimationError)
         design = checked_matrix(X, "X")
         if design.shape[1] != self.coefficients.size:
             raise EstimationError(f"X must have {self.coefficients.size} columns, not {design.shape[1]}")
@@ -160,6 +162,10 @@ class BinaryRegression(LikelihoodFit):
         Constant columns are left out. Covariates are taken as given: the standard errors are those of the
         coefficients, carried over by the delta method. With weights the means are weighted.
         """
+        discrete = [
+            arguments.text(name, "a name", EstimationError)
+            for name in arguments.listed(discrete, "discrete", EstimationError)
+        ]
         unknown = [name for name in discrete if name not in self.names]
         if unknown:
             raise EstimationError(f"discrete must name columns of X, and {unknown[0]!r} is none")
@@ -185,7 +191,7 @@ class BinaryRegression(LikelihoodFit):
 
     def residuals(self, kind: str = "pearson") -> Floats:
         """Residuals of the reports: "pearson", "deviance" or "response"."""
-        return goodness.residuals(self._fitted, kind)
+        return goodness.residuals(self._fitted, arguments.text(kind, "kind", EstimationError))
 
     @property
     def deviance(self) -> float:

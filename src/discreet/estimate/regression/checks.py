@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import arguments
+from discreet import arguments, limits
 from discreet.errors import EstimationError
 
 Floats = NDArray[np.float64]
@@ -55,9 +55,11 @@ def checked_weights(weights: Any, n: int, first_row: int = 0) -> Floats | None:
     if weights is None:
         return None
     numbers = checked_numbers(weights, n, "weights", first_row)
-    if not (numbers > 0).all():
+    usable = (numbers >= 1 / limits.LARGEST_NUMBER) & (numbers <= limits.LARGEST_NUMBER)
+    if not usable.all():
         raise EstimationError(
-            f"weights: {row_of(numbers <= 0, first_row)} must be positive; leave out rows that do not count"
+            f"weights: {row_of(~usable, first_row)} must be positive, and at most {limits.LARGEST_NUMBER:g}; leave out "
+            "rows that do not count"
         )
     return numbers
 

@@ -22,6 +22,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate.regression.likelihood import BinaryModel, each_report, linear_predictor
 from discreet.estimate.regression.links import Link
@@ -36,9 +37,9 @@ _STEP = 1e-4
 
 def checked_penalty(penalty: str | None) -> str | None:
     """None, or the name of a penalty that exists."""
-    if penalty is not None and penalty not in PENALTIES:
-        raise EstimationError(f'penalty must be "firth" or None, not {penalty!r}')
-    return penalty
+    if penalty is None:
+        return None
+    return arguments.choice(penalty, "a penalty other than None", tuple(PENALTIES), EstimationError)
 
 
 def weight_slope(eta: Floats, link: Link, rows: Rows) -> Floats:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.regression.inference import chi_square_tail
@@ -111,8 +112,7 @@ def _fitted_chunk(rows: Rows, theta: Floats, link: Link) -> FittedReports:
 
 def hosmer_lemeshow(reports: FittedReports, groups: int) -> GoodnessOfFit:
     """The test; rows with equal fitted means stay in one group."""
-    if groups < 3:
-        raise EstimationError(f"groups must be at least 3, not {groups}")
+    groups = arguments.whole(groups, "groups", EstimationError, least=3, most=reports.mean.size)
     edges = np.unique(np.quantile(reports.mean, np.arange(1, groups) / groups))
     group = np.searchsorted(edges, reports.mean, side="left")
     sizes = np.bincount(group)

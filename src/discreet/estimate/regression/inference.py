@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate.regression.objective import Moments, Restricted, Surface
 from discreet.estimate.regression.optimizer import maximise
@@ -34,8 +35,7 @@ def covariance(kind: str, moments: Moments, n: int, direction: Floats | None, sc
 
     Coefficients that run to infinity have variance inf and covariance nan.
     """
-    if kind not in COVARIANCES:
-        raise EstimationError(f"the covariance must be one of {', '.join(COVARIANCES)}, not {kind!r}")
+    kind = arguments.choice(kind, "the covariance", COVARIANCES, EstimationError)
     sampling = moments.sampling
     if kind in ("cluster", "survey") and (sampling is None or sampling.has_strata != (kind == "survey")):
         raise EstimationError(f"a {kind} covariance needs {_NEEDS[kind]} when the regression is fitted")

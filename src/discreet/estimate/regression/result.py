@@ -201,7 +201,10 @@ class LikelihoodFit:
         value : float
             The value under the hypothesis.
         """
-        chosen = (names,) if isinstance(names, str) else tuple(names)
+        value = arguments.number(value, "value", EstimationError)
+        method = arguments.choice(method, "method", ("wald", "likelihood-ratio"), EstimationError)
+        chosen = (names,) if isinstance(names, str) else tuple(arguments.listed(names, "names", EstimationError))
+        chosen = tuple(arguments.text(name, "a name", EstimationError) for name in chosen)
         unknown = [name for name in chosen if name not in self.names]
         if unknown or not chosen:
             known = ", ".join(self.names)

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate.regression.binary import BinaryRegression
 from discreet.estimate.regression.checks import checked_names
+from discreet.estimate.regression.firth import checked_penalty
 from discreet.estimate.regression.fit import fit_binary
 from discreet.estimate.regression.links import link_named
 from discreet.estimate.regression.rows import CHUNK, Rows, checked_rows
@@ -99,10 +101,16 @@ def binary_regression_batches(
     One pass looks at the rows and draws the sample on which starts are tried, about four climb, one collects the
     moments for inference. ``.passes`` says how many there were. Clusters take memory in proportion to their number.
     """
-    chosen = link_named(link)
+    chosen, penalty = link_named(link), checked_penalty(penalty)
+    if not callable(batches):
+        batches = [
+            arguments.instance(one, Batch, "each batch", EstimationError)
+            for one in arguments.listed(batches, "batches", EstimationError)
+        ]
     make: Callable[[], Iterable[Batch]] = batches if callable(batches) else lambda: batches
     first = next(iter(make()), None)
     if first is None:
         raise EstimationError("there are no batches, and nothing to fit")
+    arguments.instance(first, Batch, "each batch", EstimationError)
     columns = first.checked().X.shape[1]
     return fit_binary(StreamRows(make), chosen, checked_names(names, first.X, columns), penalty)

@@ -96,7 +96,7 @@ def checked_sizes(sizes: Sequence[Any]) -> tuple[int, ...]:
 def checked_subset(attributes: Sequence[int], total: int) -> tuple[int, ...]:
     """Different attributes, few enough to write their patterns out."""
     try:
-        chosen = tuple(operator.index(i) for i in attributes)
+        chosen = tuple(operator.index(i) for i in arguments.listed(attributes, "attributes", MechanismError))
     except TypeError:
         raise MechanismError("attributes are named by whole numbers") from None
     if not 1 <= len(chosen) <= MAX_SUBSET or len(set(chosen)) != len(chosen):

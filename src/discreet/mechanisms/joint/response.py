@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet import arguments
 from discreet.errors import DomainError, ManifestError, MechanismError
 from discreet.mechanisms.base import Mechanism
 from discreet.mechanisms.joint.drawing import bernoulli_columns
@@ -135,8 +136,10 @@ class JointResponse(Mechanism):
         The channel of a pair has the eigenvalues 1, λ_i, λ_j and λ_ij. Under independent randomisation
         λ_ij = λ_i λ_j.
         """
-        chosen = list(range(len(self.sizes)) if attributes is None else attributes)
-        if len(set(chosen)) != len(chosen) or not all(0 <= i < len(self.sizes) for i in chosen):
+        last = len(self.sizes) - 1
+        listed = arguments.listed(range(last + 1) if attributes is None else attributes, "attributes", MechanismError)
+        chosen = [arguments.whole(i, "an attribute", MechanismError, most=last) for i in listed]
+        if len(set(chosen)) != len(chosen) or not chosen:
             raise MechanismError(f"different attributes from 0 to {len(self.sizes) - 1} are needed")
         sizes = np.array([self.sizes[i] for i in chosen], float)
         kept = np.array([self.post[i] / POST_DENOMINATOR for i in chosen])

@@ -113,6 +113,8 @@ class ZeroInflatedLaplace(Mechanism):
 
     def ratio(self, unit: Level | None = None) -> float:
         """C: how far apart two truths can be, in units of the noise, rounded up."""
+        if unit is not None:
+            arguments.choice(unit, "unit", get_args(Level), MechanismError)
         sides = [Fraction(high) - Fraction(low) for low, high in zip(self.box.low, self.box.high, strict=True)]
         shares = [side / Fraction(one) for side, one in zip(sides, self.scale, strict=True)]
         if (unit or self.unit) == "attribute":
@@ -136,8 +138,6 @@ class ZeroInflatedLaplace(Mechanism):
         """
         # δ falls with ε: at a smaller ε it can only be overstated.
         level = min(arguments.number(epsilon, "epsilon", MechanismError, least=0), limits.EPSILON)
-        if unit is not None:
-            arguments.choice(unit, "unit", get_args(Level), MechanismError)
         ratio = self.ratio(unit)
         noise = delta_bound(level, ratio) if bound else delta_exact(level, ratio, self.dimension)
         return _either(self.zero_probability, noise)
@@ -162,7 +162,8 @@ class ZeroInflatedLaplace(Mechanism):
         >>> round(float(mechanism.trade_off(0.02)), 3), round(float(mechanism.trade_off(0.02, bound=True)), 3)
         (0.828, 0.62)
         """
-        level = np.asarray(alpha, np.float64)
+        level = arguments.floats(alpha, "alpha", MechanismError)
+        bound = arguments.flag(bound, "bound", MechanismError)
         if not ((level >= 0) & (level <= 1)).all():
             raise MechanismError("alpha must lie between 0 and 1")
         slack, ratio = self.sampling_slack, self.ratio(unit)
@@ -289,6 +290,9 @@ class ZeroInflatedLaplace(Mechanism):
         >>> ZeroInflatedLaplace(Box([0, 0], [1, 2]), [1.0, 3.0], 0.1).coordinates([1]).scale
         (3.0,)
         """
+        listed = arguments.listed(chosen, "coordinates", MechanismError)
+        last = self.dimension - 1
+        chosen = [arguments.whole(one, "a coordinate", MechanismError, most=last) for one in listed]
         return ZeroInflatedLaplace(
             Box([self.box.low[j] for j in chosen], [self.box.high[j] for j in chosen]),
             [self.scale[j] for j in chosen],
