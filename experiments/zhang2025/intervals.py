@@ -188,10 +188,10 @@ def estimate_table(found: Sequence[Estimates]) -> Table:
 
 
 def checks(found: Sequence[Figures], fits: Sequence[Estimates]) -> list[Check]:
-    """What the documentation claims, judged with five Monte Carlo errors of room."""
+    """What the documentation claims, judged with three Monte Carlo errors of room."""
     rows = []
     for f in found:
-        room = 5 * share_error(LEVEL, f.runs)
+        room = 3 * share_error(LEVEL, f.runs)
         about = f"{f.case.name} ({f.runs} runs)"
         evidence = " ".join(f"{c:.3f}" for c in f.coverage) + f"; infinite {f.infinite:.1%}, missing {f.missing:.1%}"
         if f.method == "score":

@@ -66,10 +66,10 @@ def outcomes(survey: Survey, splits: int) -> list[Outcome]:
                 fits = (binary_regression(X, reports, both, both), binary_regression(X, reports, own, own), free)
                 for method, fit in zip(METHODS, fits, strict=True):
                     off = predicted(fit, survey.X[test], keep[test]) - survey.reports[test]
-                    kept.setdefault((epsilon, method), []).append((float(np.mean(off**2)), fit.converged))
+                    kept.setdefault((epsilon, method), []).append((float(np.mean(off**2)), fit.direction is None))
         for (epsilon, method), pairs in kept.items():
             values = np.array([value for value, _ in pairs])
-            infinite = 1 - float(np.mean([converged for _, converged in pairs]))
+            infinite = 1 - float(np.mean([finite for _, finite in pairs]))
             error = float(values.std(ddof=1) / np.sqrt(splits))
             found.append(Outcome(reading, epsilon, method, splits, float(values.mean()), error, infinite))
     return found
