@@ -92,6 +92,13 @@ def test_a_randomised_predictor(released, formula, effect):
     assert abs(fit.coefficients[position]) > 5 * fit.std_error[position]
 
 
+@pytest.mark.parametrize("link", ["cauchit", "cloglog"])
+def test_a_randomised_predictor_refuses_links_it_does_not_have(released, link):
+    """A link that was asked for is used or refused, never replaced by another."""
+    with pytest.raises(EstimationError, match=f'logit or probit, not "{link}"'):
+        estimate.glm("passed ~ cheated", released, link=link)
+
+
 def test_designs_that_differ_by_row_are_corrected_each_by_its_own():
     """Direct and crosswise answers in one survey."""
     table = truth(30_000, seed=2)

@@ -282,10 +282,14 @@ class _Work:
             column = column.dictionary_decode()
         levels = sorted(pc.unique(column).to_pylist())
         if len(levels) == 2:
+            if self.link not in ("logit", "probit"):
+                raise EstimationError(
+                    "a public yes/no outcome with a randomised predictor is fitted with link logit or probit, "
+                    f'not "{self.link}"'
+                )
             self.modelled = _chance(self.sides.outcome, levels[1])
-            return pc.equal(column, pa.scalar(levels[1], column.type)).to_numpy(zero_copy_only=False).astype(float), (
-                self.link if self.link in ("logit", "probit") else "logit"
-            )
+            yes = pc.equal(column, pa.scalar(levels[1], column.type)).to_numpy(zero_copy_only=False)
+            return yes.astype(float), self.link
         if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
             raise EstimationError(
                 f'the outcome "{self.sides.outcome}" must be a number or have two values, not {len(levels)} of them'
