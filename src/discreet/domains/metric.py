@@ -200,7 +200,7 @@ def _checked_loss(loss: ArrayLike, size: int) -> Floats:
 
 
 def _square(values: ArrayLike, size: int, name: str) -> Floats:
-    matrix = arguments.floats(values, f"the {name}", DomainError, finite=False).copy()
+    matrix = arguments.floats(values, f"the {name}, a square matrix,", DomainError, finite=False).copy()
     if matrix.shape != (size, size):
         raise DomainError(f"the {name} must be a square matrix of {size} × {size} numbers, not {matrix.shape}")
     if not np.all(np.abs(matrix) <= limits.LARGEST_NUMBER):

@@ -26,7 +26,7 @@ def per_coordinate(value: Any, dimension: int, name: str) -> tuple[float, ...]:
     if given.ndim == 0:
         return (arguments.number(value, name, MechanismError, above=0),) * dimension
     if given.shape != (dimension,) or not np.all(given > 0):
-        raise MechanismError(f"{name} must be one number above 0, or {dimension}, one per coordinate")
+        raise MechanismError(f"{name} must be above 0: one number for all, or one number per coordinate ({dimension})")
     return tuple(given.tolist())
 
 
