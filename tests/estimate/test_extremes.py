@@ -126,7 +126,10 @@ def test_codes_out_of_range_name_the_row_only(dtype, size):
         ({"counts": [1, 2], "reports": [0], "mechanism": GeneralizedResponse(2, 1.0)}, "stand alone"),
         ({"counts": [1, 2], "by": ["a"], "mechanism": GeneralizedResponse(2, 1.0)}, "stand alone"),
         ({"counts": [1, 2], "mechanism": GeneralizedResponse(2, 1.0), "method": "em"}, "method must be one of"),
-        ({"counts": [1, 2], "mechanism": GeneralizedResponse(2, 1.0), "target": "all"}, "target must be one of"),
+        (
+            {"counts": [1, 2], "mechanism": GeneralizedResponse(2, 1.0), "target": "all"},
+            'target must be "population" or "table"',
+        ),
         ({"counts": [1, 2], "mechanism": GeneralizedResponse(2, 1.0), "labels": ["a"]}, "1 labels"),
         ({"reports": [0, 1], "mechanism": GeneralizedResponse(2, 1.0), "weights": [1]}, "one entry per report"),
         ({"reports": [0, 1], "mechanism": GeneralizedResponse(2, 1.0), "weights": [1, 0]}, "row 1 .*positive"),

@@ -254,7 +254,7 @@ def test_level_is_checked(level):
 
 def test_unknown_method_is_refused():
     """The message lists the methods there are."""
-    with pytest.raises(EstimationError, match="wilson, clopper-pearson, chebyshev, wald, simultaneous"):
+    with pytest.raises(EstimationError, match='"wilson", "clopper-pearson", "chebyshev", "wald", "simultaneous"'):
         frequencies(counts=[5, 6], mechanism=GeneralizedResponse(2, 1.0)).interval(method="bayes")
 
 

@@ -93,7 +93,7 @@ def test_a_public_column_has_no_mechanism(released):
 
 def test_one_text_is_not_a_list_of_columns(released):
     """A forgotten bracket is not read as a list of letters."""
-    with pytest.raises(ReleaseError, match="list of names"):
+    with pytest.raises(ReleaseError, match="columns must be a list"):
         released.batches("sex")
 
 

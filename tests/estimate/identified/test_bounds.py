@@ -225,7 +225,10 @@ def test_weighted_reports_use_the_effective_size():
         (lambda: estimate.frequencies(counts=[1] * 6, mechanism=LINE, method="bounds").quantile(1.5), "quantile"),
         (lambda: estimate.frequencies(counts=[1] * 6, mechanism=LINE, method="bounds").bounds(95), "level"),
         (lambda: estimate.frequencies(counts=[1] * 6, mechanism=LINE, method="bounds").functional([1]), "scores"),
-        (lambda: estimate.frequencies(counts=[1] * 6, mechanism=LINE, method="bounds").interval(method="wald"), "one"),
+        (
+            lambda: estimate.frequencies(counts=[1] * 6, mechanism=LINE, method="bounds").interval(method="wald"),
+            'must be "bounds"',
+        ),
     ],
 )
 def test_bad_input_is_refused(call, message):

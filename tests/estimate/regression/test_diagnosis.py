@@ -107,7 +107,7 @@ SECRET = 734.5
     [
         ({"y": np.array([0, 1, SECRET, 1])}, "y: row 2 .* must be 0 or 1"),
         ({"y": np.array([0, 1, np.nan, 1])}, "y: row 2 .* must be 0 or 1"),
-        ({"y": np.array(["no", "yes", "no", "yes"])}, "y must hold numbers"),
+        ({"y": np.array(["no", "yes", "no", "yes"])}, "y must hold real numbers"),
         ({"y": np.array([0, 1])}, "y must have one label per row of X: 4, not 2"),
         ({"X": np.array([[1, 0], [1, np.nan], [1, 2], [1, 3]])}, "X: row 1 .* column 1 is missing"),
         ({"X": np.array([[1, 0], [1, 1], [1, np.inf], [1, 3]])}, "X: row 2 .* column 1 is missing or infinite"),

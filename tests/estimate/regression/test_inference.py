@@ -114,7 +114,7 @@ def test_several_coefficients_are_tested_at_once(fit):
     assert ratio.to_dict()["degrees_of_freedom"] == 2
     with pytest.raises(EstimationError, match="must be among x1, x2, x3, x4, not 'x9'"):
         fit.test(["x9"])
-    with pytest.raises(EstimationError, match="wald or likelihood-ratio"):
+    with pytest.raises(EstimationError, match='"wald" or "likelihood-ratio"'):
         fit.test("x1", method="score")
 
 
@@ -142,9 +142,9 @@ def test_survey_data_have_no_likelihood_ratio():
             one.goodness_of_fit()
     with pytest.raises(EstimationError, match="needs clusters="):
         weighted.covariance_of("cluster")
-    with pytest.raises(EstimationError, match="must be one of model"):
+    with pytest.raises(EstimationError, match='must be one of "model"'):
         weighted.covariance_of("jackknife")
-    with pytest.raises(EstimationError, match="must be one of wald, profile"):
+    with pytest.raises(EstimationError, match='must be "wald" or "profile"'):
         weighted.interval(method="exact")
 
 
@@ -154,7 +154,7 @@ def test_another_covariance_can_be_chosen(fit):
     np.testing.assert_allclose(robust.covariance, fit.covariance_of("robust"))
     np.testing.assert_allclose(robust.test("x2").statistic, (fit.coefficients[1] / robust.std_error[1]) ** 2)
     assert "robust" in robust.summary()
-    with pytest.raises(EstimationError, match="must be one of model"):
+    with pytest.raises(EstimationError, match='must be one of "model"'):
         fit.with_covariance("hc3")
 
 
@@ -223,7 +223,7 @@ def test_goodness_of_fit_accepts_the_model_and_rejects_a_wrong_one():
     wrong = binary_regression(np.column_stack([np.ones(20_000), x]), y, 0.85, 0.85).goodness_of_fit()
     assert wrong.p_value < 1e-9
     assert "Hosmer–Lemeshow" in wrong.summary()
-    with pytest.raises(EstimationError, match="at least 3"):
+    with pytest.raises(EstimationError, match="from 3 to"):
         binary_regression(X, y[:1000], 0.85, 0.85).goodness_of_fit(groups=2)
 
 

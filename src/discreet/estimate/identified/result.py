@@ -189,7 +189,7 @@ class FrequencyBounds:
         first k where F_k *can* reach q, and at most the first where it *must*.
         """
         level = intervals.checked_level(level)
-        q = arguments.number(q, "q", EstimationError, above=0, below=1)
+        q = arguments.number(q, "q, the share of a quantile,", EstimationError, above=0, below=1)
         inner = self._quantile(self._without_sampling, q)
         outer = self._quantile(self._possible(level), q)
         label = self.channels.label

@@ -105,7 +105,8 @@ def m_estimate(
     """
     chosen = resolve(loss)
     method = arguments.choice(method, "method", METHODS, EstimationError)
-    names = None if names is None else arguments.listed(names, "names", EstimationError)
+    if names is not None and not isinstance(names, str):  # one text is refused where the number of names is known
+        names = arguments.listed(names, "names", EstimationError)
     sample = read_sample(reports, mechanism, public, outcome, outcome_mechanism)
     if method == "drcl" and mechanism.zero_probability == 0:
         raise EstimationError(f'the method "{method}" needs a zero probability above 0')

@@ -37,9 +37,9 @@ _STEP = 1e-4
 
 def checked_penalty(penalty: str | None) -> str | None:
     """None, or the name of a penalty that exists."""
-    if penalty is None:
-        return None
-    return arguments.choice(penalty, "a penalty other than None", tuple(PENALTIES), EstimationError)
+    if penalty is not None and (not isinstance(penalty, str) or penalty not in PENALTIES):
+        raise EstimationError(f'penalty must be "firth" or None, not {arguments.shown(penalty)}')
+    return penalty
 
 
 def weight_slope(eta: Floats, link: Link, rows: Rows) -> Floats:
