@@ -101,3 +101,14 @@ def test_a_column_without_a_name_is_refused(ending, tmp_path):
     with pytest.raises(PlanError, match="without a name"):
         discreet.release(pa.table({"a": [0, 1], "": [1, 2]}), plan, output)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_large_unsigned_public_numbers_come_back(ending, tmp_path):
+    """A public column beyond 2^63 is written and read back; in a CSV, where numbers are 64 bits with a sign, as text."""
+    plan = {"output": {"order": "keep"}, "public": [{"columns": ["id"]}], "private": [block([0, 1])]}
+    table = pa.table({"a": [0, 1], "id": pa.array([3, 2**63 + 5], pa.uint64())})
+    output = tmp_path / f"out.{ending}"
+    discreet.release(table, plan, output)
+    read = discreet.Release.open(output).to_arrow()["id"].to_pylist()
+    assert [int(value) for value in read] == [3, 2**63 + 5]

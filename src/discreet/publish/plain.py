@@ -74,9 +74,14 @@ class PublicTypes:
     def __init__(self, schema: pa.Schema, public: tuple[str, ...], text: bool) -> None:
         self._found: dict[str, ColumnType] = {name: _meaning(schema.field(name).type) for name in public}
         self._open: dict[str, ColumnType | None] = dict.fromkeys(public) if text else {}
+        self._unsigned = [name for name in public if pa.types.is_uint64(schema.field(name).type)]
 
     def observe(self, batch: pa.RecordBatch) -> None:
         """Take a batch into account."""
+        for name in self._unsigned:
+            largest = pc.max(batch.column(name)).as_py()
+            if largest is not None and largest >= 1 << 63:  # an "integer" is read back in 64 bits with a sign
+                self._found[name] = "other"
         for name in [name for name, kind in self._open.items() if kind != "text"]:
             cells = batch.column(name).drop_null()
             if len(cells) == 0:
