@@ -105,7 +105,7 @@ def test_a_column_without_a_name_is_refused(ending, tmp_path):
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_large_unsigned_public_numbers_come_back(ending, tmp_path):
-    """A public column beyond 2^63 is written and read back; in a CSV, where numbers are 64 bits with a sign, as text."""
+    """A public column beyond 2^63 is written and read back; in a CSV, where whole numbers have a sign, as text."""
     plan = {"output": {"order": "keep"}, "public": [{"columns": ["id"]}], "private": [block([0, 1])]}
     table = pa.table({"a": [0, 1], "id": pa.array([3, 2**63 + 5], pa.uint64())})
     output = tmp_path / f"out.{ending}"
