@@ -23,7 +23,8 @@ from experiments.reporting import Check, Table, share_error
 
 Floats = NDArray[np.float64]
 
-METHODS = intervals.METHODS
+#: Intervals that are mapped through the linear estimate; ``experiments.inference`` has the others.
+METHODS = tuple(method for method in intervals.METHODS if method not in ("score", "likelihood-ratio"))
 TARGETS = ("population", "table")
 #: Methods whose level is proven for every n; the others are approximations.
 RIGOROUS = ("clopper-pearson", "chebyshev", "simultaneous")

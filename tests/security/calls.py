@@ -348,6 +348,7 @@ def calls() -> Iterator[Call]:
             "weights": None,
             "offset": None,
             "clusters": None,
+            "strata": None,
             "names": None,
             "mechanism": None,
             "designs": None,
@@ -366,6 +367,7 @@ def calls() -> Iterator[Call]:
             "designs": None,
             "weights": None,
             "clusters": None,
+            "strata": None,
             "names": None,
             "classes": None,
         },
@@ -380,7 +382,7 @@ def calls() -> Iterator[Call]:
             "mechanism": binary,
             "family": "gaussian",
             "truth": "covariates",
-            **dict.fromkeys(("designs", "weights", "clusters", "names", "classes")),
+            **dict.fromkeys(("designs", "weights", "clusters", "strata", "names", "classes")),
         },
     )
     yield Call("compare", estimate.compare, {"fits": {"one": label_fit}, "level": 0.95, "method": None})
@@ -394,6 +396,7 @@ def calls() -> Iterator[Call]:
             "link": "logit",
             "compare": False,
             "penalty": None,
+            "level": 0.95,
         },
     )
     yield Call(

@@ -100,8 +100,8 @@ def m_estimate(
     >>> x = rng.uniform(-1, 1, (20_000, 2)); y = x @ [1.0, -2.0] + rng.normal(size=20_000)
     >>> mechanism = ZeroInflatedLaplace(box, 1.0, 0.1)
     >>> fit = m_estimate("squared", mechanism.privatize(x, Randomness.seeded(2)), mechanism, outcome=y)
-    >>> fit.coefficients.round(1), fit.converged
-    (array([ 1., -2.]), True)
+    >>> np.abs(fit.coefficients - [1.0, -2.0]).max() < 4 * fit.std_error.max(), fit.converged
+    (np.True_, True)
     """
     chosen = resolve(loss)
     method = arguments.choice(method, "method", METHODS, EstimationError)
