@@ -10,8 +10,8 @@ While ``out.csv`` is written there are, beside it and readable by nobody else,
     in the last moment, the manifest that belongs beside the table.
 
 The table is then renamed to its name, which is the moment that counts, and the manifest after it. What a killed
-process left is put right at the next start: a manifest that waits is put in place if the digest says that it belongs
-to the table that is there, and removed if not; a table that did not get its name is removed.
+process left is put right at the next start: a table that did not get its name is removed, and the manifest that waits
+with it; a manifest that waits alone is put in place if the digest says that it belongs to the table that is there.
 """
 
 from __future__ import annotations
@@ -66,11 +66,19 @@ def recover(output: Path) -> None:
     """Finish or undo what was begun for an output. Whoever calls this holds its lock."""
     waiting = staged_path(output)
     with contextlib.suppress(FileNotFoundError):
-        if _belongs(waiting, output):
+        if not _waits_for_its_name(output) and _belongs(waiting, output):
             finish(output)
         else:
             waiting.unlink()
     temporary_path(output).unlink(missing_ok=True)
+
+
+def _waits_for_its_name(output: Path) -> bool:
+    """Whether a new table is there that is not yet the output; its bytes may be those of the old one all the same."""
+    temporary = temporary_path(output)
+    with contextlib.suppress(FileNotFoundError):
+        return not temporary.samefile(output)  # for a moment a table that is named by a link has both names
+    return os.path.lexists(temporary)
 
 
 def put_in_place(output: Path, manifest: bytes | None, *, overwrite: bool) -> None:
