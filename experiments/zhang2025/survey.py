@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.estimate.regression import BinaryRegression, binary_regression, compare
-from discreet.estimate.regression.links import link_named
+from discreet.estimate.likelihood import BinaryRegression, binary_regression, compare
+from discreet.estimate.likelihood.links import link_named
 from experiments.reporting import Check, Table
 
 Floats = NDArray[np.float64]

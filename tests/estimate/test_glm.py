@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from discreet import EstimationError, Plan, Randomness, Release, estimate, release
-from discreet.estimate.regression import glm as glm_module
+from discreet.estimate.likelihood import glm as glm_module
 from discreet.mechanisms import BinaryResponse
 
 PLAN = """

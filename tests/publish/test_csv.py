@@ -14,7 +14,7 @@ from discreet import DomainError, Randomness, ReleaseError
 from discreet.manifest import Release
 from discreet.manifest import tables as tables_module
 from discreet.publish import release
-from discreet.publish.csv_text import csv_header, csv_rows
+from discreet.publish.run.csv_text import csv_header, csv_rows
 from tests.publish.conftest import block_of, plan_of
 
 KEEP = {"order": "keep"}

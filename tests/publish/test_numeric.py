@@ -13,7 +13,7 @@ from discreet.audit import audit
 from discreet.errors import EstimationError
 from discreet.estimate import frequencies, glm, losses, regression
 from discreet.mechanisms import ZeroInflatedLaplace
-from discreet.publish.numeric import ClippedWarning
+from discreet.publish.plan.numeric import ClippedWarning
 
 N = 20_000
 BLOCK = {

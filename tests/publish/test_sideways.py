@@ -14,7 +14,8 @@ import pytest
 
 from discreet import DiscreetError, Randomness
 from discreet.manifest import Release
-from discreet.publish import Ledger, LedgerWarning, Plan, check, release, shuffle
+from discreet.publish import Ledger, LedgerWarning, Plan, check, release
+from discreet.publish.run import shuffle
 from tests.publish.conftest import block_of, plan_of
 
 SECRET = "Planted-Secret-4711"

@@ -18,7 +18,8 @@ import pytest
 
 from discreet import ReleaseError, SystemFailureError
 from discreet.manifest import Release, storage, tables
-from discreet.publish import Ledger, commit, release, writing
+from discreet.publish import Ledger, release
+from discreet.publish.run import commit, writing
 from tests.publish.conftest import block_of, plan_of
 
 KEEP = {"order": "keep"}

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from discreet import Box, Guarantee, Plan, Randomness, Release, audit, design, estimate, mechanisms, publish
-from discreet.estimate.regression.streaming import Batch
+from discreet.estimate.likelihood.streaming import Batch
 from discreet.manifest.signature import PublicKey, SigningKey, new_keys
 from tests.security.calls import Call, sample, small_plan, small_release
 

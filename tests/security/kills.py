@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from discreet.errors import DiscreetError
 from discreet.manifest import Release
 from discreet.publish import Ledger, release
-from discreet.publish.commit import temporary_path
+from discreet.publish.run.commit import temporary_path
 
 #: More than the beginning of a table without a row takes.
 HEADER_BYTES = 20
@@ -57,7 +57,8 @@ def serve() -> None:
 
     from discreet.cli.app import app
     from discreet.manifest import storage
-    from discreet.publish import Plan, shuffle
+    from discreet.publish import Plan
+    from discreet.publish.run import shuffle
 
     Plan.parse(PLAN.format(title="", order="keep"))
     for line in sys.stdin:

@@ -13,8 +13,8 @@ import pytest
 from discreet import ManifestError, ReleaseError
 from discreet.manifest import Release, storage
 from discreet.publish import Ledger, Plan, ReplacedWarning, check, release, write_plan
-from discreet.publish.commit import claim, write_whole
-from discreet.publish.lock import Lock
+from discreet.publish.run.commit import claim, write_whole
+from discreet.publish.run.lock import Lock
 from tests.publish.conftest import plan_of
 
 
@@ -42,7 +42,7 @@ def names(folder):
 HOLDER = """
 import sys
 from pathlib import Path
-from discreet.publish.commit import claim, create_private, temporary_path
+from discreet.publish.run.commit import claim, create_private, temporary_path
 path = Path(sys.argv[1])
 with claim(path), create_private(temporary_path(path)):
     print("held", flush=True)
@@ -102,7 +102,7 @@ def test_two_threads_are_two_writers(out):
 
 def test_a_file_system_without_locks_is_not_swept(out, table, monkeypatch):
     """Where nobody can know whether a writer lives, its files stay."""
-    monkeypatch.setattr("discreet.publish.lock._lock", lambda _: None)
+    monkeypatch.setattr("discreet.publish.run.lock._lock", lambda _: None)
     (out / ".discreet-other.csv.tmp").write_text("perhaps in use")
     release(table, plan_of(), out / "out.csv")
     assert names(out) == [".discreet-other.csv.tmp", "out.csv", "out.csv.manifest.json"]
@@ -150,7 +150,7 @@ def test_an_unrelated_manifest_beside_a_parquet_file_stays(out, table):
 
 def test_readers_see_old_or_new_in_the_middle_of_a_replacement(out, table, monkeypatch):
     """Between the two renames the table is read with the manifest that waits."""
-    from discreet.publish import commit
+    from discreet.publish.run import commit
 
     path, seen = out / "out.csv", []
     release(table, plan_of(title="old"), path)

@@ -28,8 +28,7 @@ from discreet.estimate.grouped import GroupedFrequencies
 from discreet.estimate.identified import FrequencyBounds
 from discreet.estimate.independence import IndependenceTest
 from discreet.estimate.joint.table import JointTable, joint_table
-from discreet.estimate.m_estimation import MEstimate, losses, m_estimate, regression
-from discreet.estimate.regression import (
+from discreet.estimate.likelihood import (
     BinaryRegression,
     Comparison,
     MultinomialRegression,
@@ -41,6 +40,7 @@ from discreet.estimate.regression import (
     multinomial_regression,
     predictor_regression,
 )
+from discreet.estimate.m_estimation import MEstimate, losses, m_estimate, regression
 from discreet.estimate.result import Frequencies
 from discreet.estimate.totals import Totals
 from discreet.estimate.value_frequency import ValueFrequency

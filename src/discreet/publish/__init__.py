@@ -1,10 +1,10 @@
 """A table in, a private table out."""
 
-from discreet.publish.ledger import Ledger, LedgerWarning
 from discreet.publish.plan import Budget, Plan
-from discreet.publish.release import check, release
+from discreet.publish.run.ledger import Ledger, LedgerWarning
+from discreet.publish.run.release import check, release
+from discreet.publish.run.targets import ReplacedWarning
 from discreet.publish.skeleton import columns_of, count_rows, skeleton, write_plan
-from discreet.publish.targets import ReplacedWarning
 
 __all__ = [
     "Budget",

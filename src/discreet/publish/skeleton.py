@@ -12,9 +12,9 @@ from discreet.domains.columns import is_text
 from discreet.errors import ReleaseError
 from discreet.manifest.tables import file_table
 from discreet.plain_text import printable
-from discreet.publish.commit import already_there, write_whole
-from discreet.publish.plain import plain_type
-from discreet.publish.targets import refuse_inputs
+from discreet.publish.run.commit import already_there, write_whole
+from discreet.publish.run.plain import plain_type
+from discreet.publish.run.targets import refuse_inputs
 
 _HEAD = """\
 # A plan for discreet. It was made from the names and types of the columns; no value was looked at.

@@ -114,7 +114,7 @@ def test_a_streamed_fit_is_the_fit_in_memory(monkeypatch):
     released = release(table, plan, randomness=Randomness.seeded(3))
     memory = glm("ill ~ scale(x) + sex", released)
     read = released.batches
-    monkeypatch.setattr(sys.modules["discreet.estimate.regression.glm"], "IN_MEMORY_ROWS", 100)
+    monkeypatch.setattr(sys.modules["discreet.estimate.likelihood.glm"], "IN_MEMORY_ROWS", 100)
     monkeypatch.setattr(
         type(released), "batches", lambda _, names=None: (p for b in read(names) for p in _pieces(b, 250))
     )

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
-from discreet.estimate.regression import inference, table
-from discreet.estimate.regression.result import standard_errors
+from discreet.estimate.likelihood import inference, table
+from discreet.estimate.likelihood.result import standard_errors
 
 Floats = NDArray[np.float64]
 

@@ -1,0 +1,229 @@
+"""The result of a regression of a randomised yes/no answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import arguments
+from discreet.errors import EstimationError
+from discreet.estimate import display
+from discreet.estimate.likelihood import effects, goodness
+from discreet.estimate.likelihood.checks import checked_matrix, checked_numbers
+from discreet.estimate.likelihood.effects import MarginalEffects, Predictions
+from discreet.estimate.likelihood.firth import Firth
+from discreet.estimate.likelihood.goodness import FittedReports, GoodnessOfFit
+from discreet.estimate.likelihood.links import Link
+from discreet.estimate.likelihood.objective import Surface
+from discreet.estimate.likelihood.result import LikelihoodFit
+from discreet.estimate.likelihood.rows import LiteralRows, Source, joined
+from discreet.estimate.likelihood.scan import Scan
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BinaryRegression(LikelihoodFit):
+    """A regression of a yes/no answer that was randomised; the coefficients are about the truth.
+
+    Made by :func:`discreet.estimate.binary_regression`. Coefficients, covariance, intervals and tests are described
+    at :class:`LikelihoodFit`.
+    """
+
+    link_function: Link
+    facts: Scan
+    source: Source
+    penalty: str | None = field(default=None, kw_only=True)
+
+    @cached_property
+    def surface(self) -> Surface:
+        """What was maximised: the log-likelihood, or with Firth's penalty."""
+        return self.objective if self.penalty is None else Firth(self.objective)
+
+    @cached_property
+    def height(self) -> float:
+        """Its value at the estimate."""
+        return self.log_likelihood if self.penalty is None else self.surface.value(self.coefficients)
+
+    @property
+    def default_interval(self) -> str:
+        """Wald; for a penalised fit the profile of the penalised likelihood."""
+        return "wald" if self.penalty is None else "profile"
+
+    @property
+    def aic(self) -> float:
+        """Akaike's information criterion; nan with a penalty or survey weights."""
+        return super().aic if self.penalty is None else math.nan
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's criterion; nan with a penalty or survey weights."""
+        return super().bic if self.penalty is None else math.nan
+
+    @property
+    def link(self) -> str:
+        """Name of the link."""
+        return self.link_function.name
+
+    @property
+    def title(self) -> str:
+        """How a summary calls the model."""
+        kind = "" if self.penalty is None else f", {self.penalty.capitalize()}'s penalty"
+        return f"{self.link.capitalize()} regression on randomised yes/no reports{kind}"
+
+    @property
+    def epsilon(self) -> float:
+        """The largest ε of any row's design, in floating point; infinite when a row was asked directly."""
+        return self.facts.epsilon[1]
+
+    @property
+    def design(self) -> str:
+        """The design of the rows in words."""
+        low, high = (("∞" if math.isinf(value) else f"{value:.4g}") for value in self.facts.epsilon)
+        designs = self.facts.designs
+        if designs is None:
+            return f"differs from row to row, ε from {low} to {high}"
+        if len(designs[0][0]) > 2:
+            reveals = ", some of which reveal the truth" if math.isinf(self.epsilon) else ""
+            several = f"{len(designs)} designs with up to " if len(designs) > 1 else ""
+            return f"{several}{len(designs[0][0])} reports{reveals} (ε = {high})"
+        listed = [(no[0], yes[1]) for no, yes in designs]
+        if listed == [(1.0, 1.0)]:
+            return "reports taken as truths (p00 = p11 = 1, ε = ∞)"
+        if len(listed) == 1:
+            return f"p00 = {listed[0][0]:.6g}, p11 = {listed[0][1]:.6g} (ε = {high})"
+        pairs = ", ".join(f"({no:.4g}, {yes:.4g})" for no, yes in listed)
+        return f"(p00, p11) = {pairs}; ε from {low} to {high}"
+
+    def header(self) -> list[tuple[str, str]]:
+        """What a summary says about the model."""
+        facts = super().header()
+        first = [name for name, _ in facts].index("No. observations")
+        return [*facts[:first], ("Design", self.design), facts[first], ("Link", self.link), *facts[first + 1 :]]
+
+    def predict(self, X: Any, offset: Any = None, interval: bool = False) -> Floats | Predictions:
+        """Probabilities of a true "yes".
+
+        Parameters
+        ----------
+        X : array (rows, coefficients)
+        offset : array, optional
+        interval : bool
+            Return :class:`Predictions`, with standard errors and intervals, instead of the plain array.
+        """
+        interval = arguments.flag(interval, "interval", EstimationError)
+        design = checked_matrix(X, "X")
+        if design.shape[1] != self.coefficients.size:
+            raise EstimationError(f"X must have {self.coefficients.size} columns, not {design.shape[1]}")
+        shift = None if offset is None else checked_numbers(offset, design.shape[0], "offset")
+        found = effects.predictions(design, shift, self.coefficients, self.covariance, self.link_function)
+        return found if interval else found.estimate
+
+    def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
+        """Confidence intervals, one (low, high) row per coefficient.
+
+        Parameters
+        ----------
+        level : float
+        method : {"wald", "profile", "score"}, optional
+            "wald" (default) and "profile" (default for a penalised fit: the values that the penalised likelihood ratio
+            does not reject) as for every fit. "score": from the lowest to the highest value that a score
+            test does not reject. It does not use the maximum of the likelihood, and keeps its level under strong
+            randomisation, where that maximum is often infinite and profile intervals are too short. An end is
+            infinite where the reports do not bound it. (nan, nan): every value is rejected, the reports contradict
+            the model. Not with weights or clusters.
+        """
+        if not isinstance(method, str) or method != "score":
+            return super().interval(level, method)
+        from discreet.estimate.intervals import checked_level, two_sided_quantile
+        from discreet.estimate.likelihood.score import ScoreTest
+
+        self._refuse_survey("score intervals")
+        quantile = two_sided_quantile(checked_level(level))
+        test = ScoreTest(joined([rows for rows in self.source.chunks() if rows.size]), self.link_function)
+        return np.array([test.interval(j, quantile) for j in range(self.coefficients.size)])
+
+    def marginal_effects(self, discrete: Sequence[str] = ()) -> MarginalEffects:
+        """Average marginal effects on the probability of a true "yes".
+
+        Parameters
+        ----------
+        discrete : sequence of str
+            0/1 columns, whose effect is the mean difference between 1 and 0 instead of a derivative.
+
+        Notes
+        -----
+        Constant columns are left out. Covariates are taken as given: the standard errors are those of the
+        coefficients, carried over by the delta method. With weights the means are weighted.
+        """
+        discrete = [
+            arguments.text(name, "a name", EstimationError)
+            for name in arguments.listed(discrete, "discrete", EstimationError)
+        ]
+        unknown = [name for name in discrete if name not in self.names]
+        if unknown:
+            raise EstimationError(f"discrete must name columns of X, and {unknown[0]!r} is none")
+        columns = [j for j, constant in enumerate(self.facts.constant) if not constant]
+        return effects.marginal_effects(
+            self.source,
+            self.coefficients,
+            self.covariance,
+            self.link_function,
+            self.names,
+            columns,
+            {self.names.index(name) for name in discrete},
+        )
+
+    @cached_property
+    def _fitted(self) -> FittedReports:
+        return goodness.fitted_reports(self.source, self.coefficients, self.link_function)
+
+    @property
+    def fitted_reports(self) -> Floats:
+        """Fitted probability of a report 1, for every row; with more than two reports, one column for each."""
+        return self._fitted.probability
+
+    def residuals(self, kind: str = "pearson") -> Floats:
+        """Residuals of the reports: "pearson", "deviance" or "response"."""
+        return goodness.residuals(self._fitted, arguments.text(kind, "kind", EstimationError))
+
+    @property
+    def deviance(self) -> float:
+        """``−2 log L``; for single yes/no reports the saturated log-likelihood is zero."""
+        return -2.0 * self.log_likelihood
+
+    def goodness_of_fit(self, groups: int = 10) -> GoodnessOfFit:
+        """Hosmer–Lemeshow test on the reports; see :class:`GoodnessOfFit`."""
+        if self.weighted or self.clustered or self.stratified:
+            raise EstimationError("the Hosmer–Lemeshow test needs independent, equally weighted rows")
+        return goodness.hosmer_lemeshow(self._fitted, groups)
+
+    def naive(self) -> BinaryRegression:
+        """The same rows with the reports read as truths: what an analyst who ignores the randomisation gets.
+
+        With more than two reports, each is read as the truth under which it is likelier.
+        """
+        from discreet.estimate.likelihood.fit import fit_binary
+
+        return fit_binary(LiteralRows(self.source), self.link_function, self.names, self.penalty)
+
+    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
+        """Plain data for JSON."""
+        designs = self.facts.designs
+        return super().to_dict(level, method) | {
+            "link": self.link,
+            "penalty": self.penalty,
+            "designs": None if designs is None else [_written(no, yes) for no, yes in designs],
+            "epsilon": display.plain(list(self.facts.epsilon)),
+        }
+
+
+def _written(no: tuple[float, ...], yes: tuple[float, ...]) -> dict[str, Any]:
+    """A design as plain data: two probabilities, or the whole channel."""
+    return {"p00": no[0], "p11": yes[1]} if len(no) == 2 else {"channel": [list(no), list(yes)]}

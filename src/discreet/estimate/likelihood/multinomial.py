@@ -1,0 +1,280 @@
+"""Multinomial logit of a one-of-k answer that went through any channel.
+
+With ``π_j(x) ∝ exp(x'β_j)`` (β_0 = 0) and a report's probabilities ``Q[j, y]``, a row has likelihood
+``r = Σ_j π_j Q[j, y]``. Write ω_j = π_j Q[j, y]/r for the probabilities of the truth given the report. In the linear
+predictors the score is ω − π, the observed information Cov(π) − Cov(ω) (Louis 1982), and the expected information
+``Σ_y v_y v_y'/r_y`` with v_y = π ∘ (Q[·, y] − r_y), where Cov(p) = diag(p) − p p'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import arguments
+from discreet.errors import EstimationError
+from discreet.estimate.likelihood.checks import checked_labels, checked_matrix, checked_names, checked_weights
+from discreet.estimate.likelihood.designs import channels_of, refuse_unidentified
+from discreet.estimate.likelihood.effects import MarginalEffects
+from discreet.estimate.likelihood.fit import fit_general
+from discreet.estimate.likelihood.multinomial_rows import (
+    ClassArrays,
+    ClassRows,
+    checked_design,
+    given_truths,
+)
+from discreet.estimate.likelihood.objective import Terms
+from discreet.estimate.likelihood.result import LikelihoodFit
+
+Floats = NDArray[np.float64]
+
+
+def class_probabilities(X: Floats, coefficients: Floats) -> Floats:
+    """``π_j ∝ exp(x'β_j)``; the first class is the reference. Coefficients: (classes − 1, columns)."""
+    eta = np.zeros((X.shape[0], coefficients.shape[0] + 1))
+    eta[:, 1:] = X @ coefficients.T
+    eta -= eta.max(axis=1, keepdims=True)
+    shares = np.exp(eta)
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, eq=False)
+class MultinomialModel:
+    """One-of-k truths seen through one or more channels."""
+
+    channels: tuple[Floats, ...]
+
+    @property
+    def classes(self) -> int:
+        """Number of true classes."""
+        return int(self.channels[0].shape[0])
+
+    def _split(self, theta: Floats, rows: ClassRows) -> tuple[Floats, Floats, Floats]:
+        """Prior π, likelihood r and posterior ω of each row."""
+        prior = class_probabilities(rows.X, theta.reshape(self.classes - 1, -1))
+        joint = prior * rows.given
+        made = joint.sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return prior, made, joint / made[:, None]
+
+    def value(self, theta: Floats, rows: ClassRows) -> float:
+        """Log-likelihood."""
+        _, made, _ = self._split(theta, rows)
+        with np.errstate(divide="ignore"):
+            log_made = np.log(made)
+        return float(log_made.sum() if rows.weights is None else rows.weights @ log_made)
+
+    def terms(self, theta: Floats, rows: ClassRows, curvature: str) -> Terms:
+        """Log-likelihood, score and information."""
+        prior, made, posterior = self._split(theta, rows)
+        weights = np.ones(rows.size) if rows.weights is None else rows.weights
+        with np.errstate(divide="ignore"):
+            value = float(weights @ np.log(made))
+        score = ((weights[:, None] * (posterior - prior)[:, 1:]).T @ rows.X).reshape(-1)
+        if curvature == "expected":
+            inner = self._expected(prior, rows)
+        else:
+            inner = _covariance(prior) - _covariance(posterior)
+        return Terms(value, score, _kronecker_sum(weights[:, None, None] * inner[:, 1:, 1:], rows.X))
+
+    def _expected(self, prior: Floats, rows: ClassRows) -> Floats:
+        inner = np.zeros((rows.size, self.classes, self.classes))
+        for position, channel in enumerate(self.channels):
+            which = slice(None) if len(self.channels) == 1 else rows.design == position
+            shares = prior[which]
+            made = shares @ channel
+            with np.errstate(divide="ignore", invalid="ignore"):
+                # v_y/√r_y for every report; a report that cannot occur carries nothing.
+                moves = shares[:, :, None] * (channel[None] - made[:, None, :]) / np.sqrt(made)[:, None, :]
+            moves = np.where(made[:, None, :] > 0, moves, 0.0)
+            inner[which] = moves @ moves.transpose(0, 2, 1)
+        return inner
+
+    def scores(self, theta: Floats, rows: ClassRows) -> Floats:
+        """The score of each row."""
+        prior, _, posterior = self._split(theta, rows)
+        first = (posterior - prior)[:, 1:]
+        if rows.weights is not None:
+            first = rows.weights[:, None] * first
+        return np.asarray((first[:, :, None] * rows.X[:, None, :]).reshape(rows.size, -1))
+
+
+def _covariance(shares: Floats) -> Floats:
+    matrix = -shares[:, :, None] * shares[:, None, :]
+    diagonal = np.arange(shares.shape[1])
+    matrix[:, diagonal, diagonal] += shares
+    return matrix
+
+
+def _kronecker_sum(inner: Floats, X: Floats) -> Floats:
+    """``Σ_i inner_i ⊗ x_i x_i'``."""
+    blocks, size = inner.shape[1], X.shape[1]
+    total = np.empty((blocks, size, blocks, size))
+    for j in range(blocks):
+        for k in range(j, blocks):
+            total[j, :, k, :] = X.T @ (inner[:, j, k, None] * X)
+            total[k, :, j, :] = total[j, :, k, :].T
+    return total.reshape(blocks * size, blocks * size)
+
+
+def class_effects(X: Floats, matrix: Floats, weights: Floats | None, columns: Sequence[int]) -> tuple[Floats, Floats]:
+    """Average marginal effects, class by class, and their derivatives in the coefficients."""
+    share = np.full(len(X), 1 / len(X)) if weights is None else weights / weights.sum()
+    P = class_probabilities(X, matrix)
+    B = np.vstack([np.zeros(matrix.shape[1]), matrix])
+    pull = _covariance(P)[:, :, 1:]  # dπ_c/dη_l
+    effects, jacobian = [], []
+    for c in range(len(B)):
+        for j in columns:
+            beyond = B[c, j] - P @ B[:, j]
+            effects.append(float(share @ (P[:, c] * beyond)))
+            # The mean Σ_k π_k B_kj moves with η_l by π_l(B_lj − mean).
+            drift = P[:, 1:] * (B[1:, j] - (P @ B[:, j])[:, None])
+            through_eta = pull[:, c, :] * beyond[:, None] - P[:, [c]] * drift
+            row = (through_eta * share[:, None]).T @ X
+            row[:, j] += share @ pull[:, c, :]
+            jacobian.append(row.ravel())
+    return np.array(effects), np.array(jacobian)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MultinomialRegression(LikelihoodFit):
+    """Multinomial logit of a randomised one-of-k answer; made by :func:`multinomial_regression`.
+
+    ``coefficients`` run class by class (the first class is the reference), ``matrix`` has a row for each.
+    """
+
+    classes: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """How a summary calls the model."""
+        return f"Multinomial logit on randomised reports, {len(self.classes)} classes"
+
+    @property
+    def matrix(self) -> Floats:
+        """Coefficients, one row per class after the first."""
+        return self.coefficients.reshape(len(self.classes) - 1, -1)
+
+    def predict(self, X: Any) -> Floats:
+        """Probabilities of the true classes, one row per row of X."""
+        return class_probabilities(self._checked(X), self.matrix)
+
+    def predict_std_error(self, X: Any) -> Floats:
+        """Delta-method standard errors of :meth:`predict`."""
+        design = self._checked(X)
+        shares = class_probabilities(design, self.matrix)
+        slopes = _covariance(shares)[:, :, 1:]  # dπ_j/dη_k
+        jacobian = (slopes[:, :, :, None] * design[:, None, None, :]).reshape(*shares.shape, -1)
+        return np.asarray(np.sqrt(np.einsum("ijp,pq,ijq->ij", jacobian, self.covariance, jacobian)))
+
+    def marginal_effects(self) -> MarginalEffects:
+        """Average marginal effects of every covariate but a constant on the probability of every true class.
+
+        Means over the rows of ``∂π_c/∂x_j = π_c (B_cj − Σ_k π_k B_kj)``, with delta-method standard errors.
+        """
+        source = self.objective.source
+        assert isinstance(source, ClassArrays)
+        rows = source.rows
+        columns = [j for j in range(len(self.columns)) if np.ptp(rows.X[:, j]) > 0]
+        effects, jacobian = class_effects(rows.X, self.matrix, rows.weights, columns)
+        names = tuple(f"{c}: {self.columns[j]}" for c in self.classes for j in columns)
+        return MarginalEffects(names, effects, jacobian @ self.covariance @ jacobian.T)
+
+    def naive(self) -> MultinomialRegression:
+        """The same rows with the reports read as truths: what an analyst who ignores the randomisation gets."""
+        source = self.objective.source
+        assert isinstance(source, ClassArrays)
+        rows = source.rows
+        if int(rows.report.max()) >= len(self.classes):
+            raise EstimationError("there are more kinds of reports than classes: they cannot be read as truths")
+        return multinomial_regression(
+            rows.X,
+            rows.report,
+            np.eye(len(self.classes)),
+            weights=rows.weights,
+            clusters=rows.clusters,
+            strata=rows.strata,
+            names=self.columns,
+            classes=self.classes,
+        )
+
+    def _checked(self, X: Any) -> Floats:
+        design = checked_matrix(X, "X")
+        if design.shape[1] != len(self.columns):
+            raise EstimationError(f"X must have {len(self.columns)} columns, not {design.shape[1]}")
+        return design
+
+    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return super().to_dict(level, method) | {"classes": list(self.classes), "columns": list(self.columns)}
+
+
+def multinomial_regression(
+    X: Any,
+    y: Any,
+    mechanism: Any,
+    *,
+    designs: Any = None,
+    weights: Any = None,
+    clusters: Any = None,
+    strata: Any = None,
+    names: Sequence[str] | None = None,
+    classes: Sequence[Any] | None = None,
+) -> MultinomialRegression:
+    """Multinomial logit of a one-of-k answer, from reports through any k×r channel.
+
+    Parameters
+    ----------
+    X : array or table (rows, columns)
+        Covariates, as they are.
+    y : array
+        Report codes, from 0.
+    mechanism : FiniteMechanism, matrix, or mapping from name to either
+        The channel ``Q[truth, report]``; there may be more or fewer reports than classes, as long as its rows are
+        linearly independent. With a mapping, ``designs`` names the one of every row.
+    designs : array, optional
+    weights, clusters, strata, names
+        As for :func:`binary_regression`.
+    classes : sequence, optional
+        Names of the classes; the first is the reference.
+    """
+    columns = np.shape(arguments.array(X, "X", EstimationError))
+    header = checked_names(names, X, columns[1]) if len(columns) == 2 else None
+    design = checked_design(X, header)
+    n, size = design.shape
+    channels, which = channels_of(mechanism, designs, n)
+    refuse_unidentified(channels)
+    report, given = given_truths(y, channels, which)
+    count = channels[0].shape[0]
+    labels = checked_names(range(count) if classes is None else classes, None, count, "classes")
+    rows = ClassRows(
+        design,
+        report,
+        given,
+        which,
+        checked_weights(weights, n),
+        checked_labels(clusters, n, "clusters"),
+        strata=checked_labels(strata, n, "strata"),
+    )
+    columns = checked_names(header, X, size)
+    full = tuple(f"{label}: {column}" for label in labels[1:] for column in columns)
+    metric = np.kron(np.eye(count - 1), design.T @ design / n)
+    scale = np.tile(np.abs(design).max(axis=0), count - 1)
+    fields = fit_general(
+        MultinomialModel(channels),
+        ClassArrays(rows),
+        metric,
+        scale,
+        full,
+        n,
+        rows.weights,
+        clustered=clusters is not None,
+        stratified=strata is not None,
+    )
+    return MultinomialRegression(**fields, classes=labels, columns=columns)

@@ -1,0 +1,204 @@
+"""A log-likelihood as a sum over chunks of rows: the one place that passes over the data.
+
+A model knows one chunk; an :class:`Objective` adds the chunks up. Arrays in memory and batches from a file therefore
+run the same code, in bounded memory, and every model (yes/no, k classes, randomised predictor) shares the optimiser
+and the inference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.estimate.likelihood.sampling import SampleSums, Sampling
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """Log-likelihood, score and information at a point; the information is "expected" or "observed"."""
+
+    value: float
+    score: Floats
+    information: Floats
+
+
+class Chunk(Protocol):
+    """Rows of any model."""
+
+    @property
+    def clusters(self) -> NDArray[Any] | None:
+        """The cluster of each row."""
+
+    @property
+    def strata(self) -> NDArray[Any] | None:
+        """The stratum of each row."""
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+
+
+class Model(Protocol):
+    """What one chunk contributes."""
+
+    def value(self, theta: Floats, rows: Any) -> float:
+        """Log-likelihood."""
+
+    def terms(self, theta: Floats, rows: Any, curvature: str) -> Terms:
+        """Log-likelihood, score and information; "expected" must be positive semidefinite."""
+
+    def scores(self, theta: Floats, rows: Any) -> Floats:
+        """The score of each row, one row each."""
+
+
+class Chunks(Protocol):
+    """Rows that can be read again and again."""
+
+    def chunks(self) -> Iterator[Any]:
+        """All rows; a new pass each time."""
+
+
+class Surface(Protocol):
+    """What the optimiser climbs."""
+
+    @property
+    def metric(self) -> Floats:
+        """``step' metric step`` is the mean squared change of the linear predictors."""
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+
+    def value(self, theta: Floats) -> float:
+        """Log-likelihood."""
+
+    def terms(self, theta: Floats, curvature: str) -> Terms:
+        """Log-likelihood, score and information."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Everything that inference needs, from one pass at the estimate."""
+
+    value: float
+    score: Floats
+    expected: Floats
+    observed: Floats
+    scores: Floats  # Σ s_i s_i', rows taken as independent
+    sampling: Sampling | None  # clusters and strata
+
+    @property
+    def cluster_count(self) -> int:
+        """Number of clusters; 0 for a sample without clusters or strata."""
+        return 0 if self.sampling is None else self.sampling.clusters
+
+
+@dataclass(eq=False)
+class Objective:
+    """The log-likelihood of all rows.
+
+    Attributes
+    ----------
+    passes : int
+        How often all rows have been read.
+    unit : float
+        The mean survey weight. The optimiser climbs the log-likelihood divided by it, so that a negligible gain means
+        the same whatever the weights are measured in; the moments are on the scale of the weights.
+    """
+
+    model: Model
+    source: Chunks
+    metric: Floats
+    rows: int
+    passes: int = 0
+    unit: float = 1.0
+
+    def value(self, theta: Floats) -> float:
+        """Log-likelihood: one pass."""
+        self.passes += 1
+        return float(sum(self.model.value(theta, rows) for rows in self.source.chunks())) / self.unit
+
+    def terms(self, theta: Floats, curvature: str) -> Terms:
+        """Log-likelihood, score and information: one pass."""
+        self.passes += 1
+        size = theta.size
+        value, score, information = 0.0, np.zeros(size), np.zeros((size, size))
+        for rows in self.source.chunks():
+            one = self.model.terms(theta, rows, curvature)
+            value += one.value
+            score += one.score
+            information += one.information
+        return Terms(value / self.unit, score / self.unit, information / self.unit)
+
+    def moments(self, theta: Floats) -> Moments:
+        """Both informations and the sums of squared scores: one pass."""
+        self.passes += 1
+        size = theta.size
+        value, score = 0.0, np.zeros(size)
+        expected, observed, squares = (np.zeros((size, size)) for _ in range(3))
+        sums = SampleSums(size)
+        for rows in self.source.chunks():
+            one = self.model.terms(theta, rows, "expected")
+            value += one.value
+            score += one.score
+            expected += one.information
+            observed += self.model.terms(theta, rows, "observed").information
+            single = self.model.scores(theta, rows)
+            squares += single.T @ single
+            sums.add(rows.strata, rows.clusters, single)
+        return Moments(value, score, expected, observed, squares, sums.finished())
+
+
+class Restricted:
+    """A surface with some coefficients held fixed."""
+
+    def __init__(self, surface: Surface, fixed: Mapping[int, float], size: int) -> None:
+        self._surface = surface
+        self._fixed = fixed
+        self.free = np.array([j for j in range(size) if j not in fixed], np.int64)
+        self._size = size
+        self.metric = surface.metric[np.ix_(self.free, self.free)]
+        self.rows = surface.rows
+
+    def full(self, theta: Floats) -> Floats:
+        """All coefficients, the fixed ones put back."""
+        whole = np.empty(self._size)
+        whole[self.free] = theta
+        for j, value in self._fixed.items():
+            whole[j] = value
+        return whole
+
+    def value(self, theta: Floats) -> float:
+        """Log-likelihood."""
+        return self._surface.value(self.full(theta))
+
+    def terms(self, theta: Floats, curvature: str) -> Terms:
+        """Log-likelihood, score and information of the free coefficients."""
+        one = self._surface.terms(self.full(theta), curvature)
+        return Terms(one.value, one.score[self.free], one.information[np.ix_(self.free, self.free)])
+
+
+class Anchored:
+    """A surface with a weak pull to zero, so that a small sample always has a finite optimum to start from."""
+
+    def __init__(self, surface: Surface, pull: float) -> None:
+        self._surface = surface
+        self.metric = surface.metric
+        self.rows = surface.rows
+        self._pull = pull * surface.metric
+
+    def value(self, theta: Floats) -> float:
+        """Log-likelihood minus the pull."""
+        return float(self._surface.value(theta) - 0.5 * theta @ self._pull @ theta)
+
+    def terms(self, theta: Floats, curvature: str) -> Terms:
+        """Log-likelihood, score and information of the anchored surface."""
+        one = self._surface.terms(theta, curvature)
+        back = self._pull @ theta
+        return Terms(float(one.value - 0.5 * theta @ back), one.score - back, one.information + self._pull)

@@ -1,0 +1,275 @@
+"""A randomised answer as a *predictor* of a public outcome.
+
+The truth t of a row is unknown; its report y and the covariates tell something about it. With the outcome model
+``f(v | x, t)`` and the truth model π_j(x), a row has likelihood ``r = Σ_j π_j(x) Q[j, y] f(v | x, j)``: the likelihood
+mixes over the truth (as in the R packages rr, Blair, Imai and Zhou 2015, and RRreg, Heck and Moshagen 2018).
+With ω_j the probability of truth j given all that was seen and S_j, H_j the score and Hessian that a known truth j
+would have, the score is ``S̄ = Σ ω_j S_j`` and the observed information ``−Σ ω_j H_j − Σ ω_j S_j S_j' + S̄ S̄'``
+(Louis 1982).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import arguments
+from discreet.errors import EstimationError
+from discreet.estimate.likelihood.checks import (
+    checked_labels,
+    checked_names,
+    checked_numbers,
+    checked_weights,
+    row_of,
+)
+from discreet.estimate.likelihood.designs import channels_of, refuse_unidentified
+from discreet.estimate.likelihood.fit import fit_general
+from discreet.estimate.likelihood.multinomial import class_probabilities
+from discreet.estimate.likelihood.multinomial_rows import (
+    ClassArrays,
+    ClassRows,
+    checked_design,
+    given_truths,
+)
+from discreet.estimate.likelihood.objective import Terms
+from discreet.estimate.likelihood.outcomes import OutcomeModel, outcome_model
+from discreet.estimate.likelihood.result import LikelihoodFit
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureModel:
+    """Outcome and truth model together; θ = (outcome, class effects, log σ if there is one, truth model)."""
+
+    outcome: OutcomeModel
+    classes: int
+    columns: int
+    truth_columns: int  # how many of the first columns of X the truth model uses
+
+    @property
+    def outcome_size(self) -> int:
+        """Coefficients of the outcome model, class effects and log σ included."""
+        return self.columns + self.classes - 1 + self.outcome.extra
+
+    def _extra(self, theta: Floats) -> Floats:
+        return theta[self.outcome_size - self.outcome.extra : self.outcome_size]
+
+    def _joint(self, theta: Floats, rows: ClassRows) -> tuple[Floats, Floats, Floats, Floats]:
+        """Log-likelihood of each row, posterior ω, prior π and the outcome's linear predictors by class."""
+        truth = theta[self.outcome_size :].reshape(self.classes - 1, self.truth_columns)
+        prior = class_probabilities(rows.X[:, : self.truth_columns], truth)
+        effects = np.concatenate([[0.0], theta[self.columns : self.columns + self.classes - 1]])
+        eta = (rows.X @ theta[: self.columns])[:, None] + effects
+        assert rows.outcome is not None
+        with np.errstate(divide="ignore"):
+            logs = (
+                np.log(prior)
+                + np.log(rows.given)
+                + self.outcome.log_density(rows.outcome[:, None], eta, self._extra(theta))
+            )
+        top = logs.max(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore", under="ignore"):
+            shares = np.exp(logs - top)
+        total = shares.sum(axis=1)
+        return np.log(total) + top[:, 0], shares / total[:, None], prior, eta
+
+    def value(self, theta: Floats, rows: ClassRows) -> float:
+        """Log-likelihood."""
+        log_made = self._joint(theta, rows)[0]
+        return float(log_made.sum() if rows.weights is None else rows.weights @ log_made)
+
+    def scores(self, theta: Floats, rows: ClassRows) -> Floats:
+        """The score of each row."""
+        _, posterior, prior, eta = self._joint(theta, rows)
+        mean = sum(posterior[:, j, None] * self._complete(theta, rows, j, prior, eta)[0] for j in range(self.classes))
+        return np.asarray(mean if rows.weights is None else rows.weights[:, None] * mean)
+
+    def terms(self, theta: Floats, rows: ClassRows, curvature: str) -> Terms:
+        """Log-likelihood, score and information ("expected": the outer product of scores, its consistent estimate)."""
+        log_made, posterior, prior, eta = self._joint(theta, rows)
+        weights = np.ones(rows.size) if rows.weights is None else rows.weights
+        mean = np.zeros((rows.size, theta.size))
+        information = np.zeros((theta.size, theta.size))
+        for j in range(self.classes):
+            score, design, bread = self._complete(theta, rows, j, prior, eta)
+            share = weights * posterior[:, j]
+            mean += posterior[:, j, None] * score
+            if curvature == "observed":
+                information += self.outcome.information(design, bread, share, theta.size)
+                information -= score.T @ (share[:, None] * score)
+        information += mean.T @ (weights[:, None] * mean)
+        if curvature == "observed":
+            self._add_truth(information, prior, rows.X[:, : self.truth_columns], weights)
+        return Terms(float(weights @ log_made), weights @ mean, information)
+
+    def _complete(
+        self, theta: Floats, rows: ClassRows, j: int, prior: Floats, eta: Floats
+    ) -> tuple[Floats, Floats, tuple[Floats, ...]]:
+        """Scores if the truth were j, the outcome design under j, and the outcome's curvatures."""
+        n = rows.size
+        switch = np.zeros((n, self.classes - 1))
+        if j > 0:
+            switch[:, j - 1] = 1.0
+        design = np.hstack([rows.X, switch])
+        assert rows.outcome is not None
+        first, extra, bread = self.outcome.derivatives(rows.outcome, eta[:, j], self._extra(theta))
+        short = switch - prior[:, 1:]
+        truth = (short[:, :, None] * rows.X[:, None, : self.truth_columns]).reshape(n, -1)
+        return np.hstack([first[:, None] * design, extra, truth]), design, bread
+
+    def _add_truth(self, information: Floats, prior: Floats, Z: Floats, weights: Floats) -> None:
+        start, size = self.outcome_size, self.truth_columns
+        for a in range(self.classes - 1):
+            for b in range(self.classes - 1):
+                pull = weights * prior[:, a + 1] * ((a == b) - prior[:, b + 1])
+                rows, columns = start + a * size, start + b * size
+                information[rows : rows + size, columns : columns + size] += Z.T @ (pull[:, None] * Z)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PredictorRegression(LikelihoodFit):
+    """A regression of a public outcome on a randomised answer; made by :func:`predictor_regression`.
+
+    Coefficients of the outcome come first (covariates, then one effect per class after the first, then log σ for a
+    Gaussian outcome), those of the model of the truth after them, under names that begin with ``truth``.
+    """
+
+    family: str
+    classes: tuple[str, ...]
+    outcome_size: int
+
+    @property
+    def title(self) -> str:
+        """How a summary calls the model."""
+        return f"{self.family.capitalize()} regression on a randomised predictor"
+
+    @property
+    def _plain_covariance(self) -> str:
+        return "observed"  # the expected information has no closed form here
+
+    @property
+    def effects(self) -> Floats:
+        """Effects of the classes after the first on the outcome."""
+        stop = self.outcome_size - (self.family == "gaussian")
+        return self.coefficients[stop - (len(self.classes) - 1) : stop]
+
+    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return super().to_dict(level, method) | {"family": self.family, "classes": list(self.classes)}
+
+
+def predictor_regression(
+    outcome: Any,
+    X: Any,
+    y: Any,
+    mechanism: Any,
+    *,
+    family: str = "logit",
+    truth: str = "covariates",
+    designs: Any = None,
+    weights: Any = None,
+    clusters: Any = None,
+    strata: Any = None,
+    names: Sequence[str] | None = None,
+    classes: Sequence[Any] | None = None,
+) -> PredictorRegression:
+    """Regression of a public outcome on covariates and on a randomised answer.
+
+    Parameters
+    ----------
+    outcome : array
+        The public outcome: 0/1 for "logit" and "probit", numbers for "gaussian".
+    X : array or table (rows, columns)
+        Public covariates, as they are; the first column must be constant when ``truth="marginal"``.
+    y : array
+        Reports of the randomised answer, codes from 0.
+    mechanism, designs
+        As for :func:`multinomial_regression`.
+    family : {"logit", "probit", "gaussian"}
+    truth : {"covariates", "marginal"}
+        The model of the truth: a (multinomial) logit on all of X, or the same frequencies for everybody. If the truth
+        depends on X, "marginal" is wrong and biases the effects.
+    weights, clusters, strata, names, classes
+        As for :func:`multinomial_regression`.
+    """
+    shape = np.shape(arguments.array(X, "X", EstimationError))
+    header = checked_names(names, X, shape[1]) if len(shape) == 2 else None
+    design = checked_design(X, header)
+    n, size = design.shape
+    columns = checked_names(header, X, size)
+    channels, which = channels_of(mechanism, designs, n)
+    refuse_unidentified(channels)
+    report, given = given_truths(y, channels, which)
+    count = channels[0].shape[0]
+    labels = checked_names(range(count) if classes is None else classes, None, count, "classes")
+    family_model = outcome_model(family)
+    values = checked_numbers(outcome, n, "outcome")
+    if family != "gaussian" and not ((values == 0) | (values == 1)).all():
+        raise EstimationError(f"outcome: {row_of((values != 0) & (values != 1), 0)} must be 0 or 1")
+    truth = arguments.choice(truth, "truth", ("covariates", "marginal"), EstimationError)
+    if truth == "marginal" and not (design[:, 0] == design[0, 0]).all():
+        raise EstimationError('truth="marginal" needs a constant first column in X')
+    rows = ClassRows(
+        design,
+        report,
+        given,
+        which,
+        checked_weights(weights, n),
+        checked_labels(clusters, n, "clusters"),
+        values,
+        checked_labels(strata, n, "strata"),
+    )
+    model = MixtureModel(family_model, count, size, 1 if truth == "marginal" else size)
+    full = _names(columns, labels, model)
+    gram = design.T @ design / n
+    metric, scale = _geometry(gram, np.abs(design).max(axis=0), model)
+    start = np.zeros(len(full))
+    if family == "gaussian":
+        start[:size], *_ = np.linalg.lstsq(design, values, rcond=None)
+        spread = float(np.std(values - design @ start[:size]))
+        if spread <= 1e-12 * float(np.abs(values).max()):
+            raise EstimationError("outcome is an exact linear function of X; there is nothing to explain")
+        start[model.outcome_size - 1] = math.log(spread)
+        units = spread
+        metric[: model.outcome_size - 1, : model.outcome_size - 1] /= units**2
+        scale[: model.outcome_size - 1] /= units
+    fields = fit_general(
+        model,
+        ClassArrays(rows),
+        metric,
+        scale,
+        full,
+        n,
+        rows.weights,
+        clustered=clusters is not None,
+        stratified=strata is not None,
+        start=start,
+    )
+    return PredictorRegression(**fields, family=family, classes=labels, outcome_size=model.outcome_size)
+
+
+def _names(columns: tuple[str, ...], labels: tuple[str, ...], model: MixtureModel) -> tuple[str, ...]:
+    extra = ("log sigma",) if model.outcome.extra else ()
+    effects = tuple(f"answer {label}" for label in labels[1:])
+    truth = tuple(f"truth {label}: {column}" for label in labels[1:] for column in columns[: model.truth_columns])
+    return (*columns, *effects, *extra, *truth)
+
+
+def _geometry(gram: Floats, largest: Floats, model: MixtureModel) -> tuple[Floats, Floats]:
+    """The metric of the linear predictors and the size of each column."""
+    size, more = model.columns, model.classes - 1
+    metric = np.eye(model.outcome_size + more * model.truth_columns)
+    metric[:size, :size] = gram
+    metric[size : size + more, size : size + more] = np.eye(more) / model.classes
+    inner = gram[: model.truth_columns, : model.truth_columns]
+    metric[model.outcome_size :, model.outcome_size :] = np.kron(np.eye(more), inner)
+    scale = np.concatenate(
+        [largest, np.ones(more + model.outcome.extra), np.tile(largest[: model.truth_columns], more)]
+    )
+    return metric, scale

@@ -1,0 +1,314 @@
+"""What a regression returns: frozen, and holding everything that inference needs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import arguments
+from discreet.errors import EstimationError
+from discreet.estimate import display
+from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
+from discreet.estimate.likelihood import inference, table
+from discreet.estimate.likelihood.inference import Test
+from discreet.estimate.likelihood.objective import Moments, Objective, Surface
+from discreet.estimate.likelihood.search import listed
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LikelihoodFit:
+    """A fitted likelihood: coefficients, and inference about them.
+
+    Attributes
+    ----------
+    coefficients, estimate : array
+        Maximum likelihood estimates.
+    names : tuple of str
+    n : int
+        Number of rows.
+    covariance, std_error : array
+        By the method ``covariance_kind``: "model" (inverse information); "robust" when there are survey weights;
+        "cluster" when there are clusters; "survey" when there are strata.
+    degrees_of_freedom : float
+        Clusters minus strata, of Student's t in Wald intervals and tests; infinite where rows are independent.
+    log_likelihood : float
+    converged : bool
+        Whether this is a finite maximum, and none higher is known.
+    status : str
+        What happened, in words.
+    notes : tuple of str
+        What a reader should know.
+    formula, modelled : str or None
+        For a fit by formula: as it was given, and what it models, such as ``P(cheated = "yes")``.
+    """
+
+    coefficients: Floats
+    names: tuple[str, ...]
+    n: int
+    objective: Objective
+    moments: Moments
+    scale: Floats
+    direction: Floats | None
+    converged: bool
+    status: str
+    notes: tuple[str, ...]
+    weighted: bool
+    clustered: bool
+    passes: int
+    stratified: bool = field(default=False, kw_only=True)
+    formula: str | None = field(default=None, kw_only=True)
+    modelled: str | None = field(default=None, kw_only=True)
+    chosen_covariance: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.coefficients.flags.writeable = False
+
+    @property
+    def estimate(self) -> Floats:
+        """The coefficients."""
+        return self.coefficients
+
+    @property
+    def log_likelihood(self) -> float:
+        """Log-likelihood at the estimate; with survey weights, the weighted sum."""
+        return self.moments.value
+
+    @property
+    def surface(self) -> Surface:
+        """What was maximised: the log-likelihood, or a penalised one."""
+        return self.objective
+
+    @property
+    def height(self) -> float:
+        """Its value at the estimate."""
+        return self.log_likelihood
+
+    @property
+    def default_interval(self) -> str:
+        """The interval method that is used unless another is named."""
+        return "wald"
+
+    @property
+    def covariance_kind(self) -> str:
+        """How ``covariance`` is computed."""
+        if self.chosen_covariance is not None:
+            return self.chosen_covariance
+        if self.stratified:
+            return "survey"
+        return "cluster" if self.clustered else "robust" if self.weighted else self._plain_covariance
+
+    @property
+    def _plain_covariance(self) -> str:
+        return "model"
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """Of Student's t: clusters minus strata for a cluster or survey covariance, infinite otherwise."""
+        sampling = self.moments.sampling
+        if sampling is None or self.covariance_kind not in ("cluster", "survey"):
+            return math.inf
+        return sampling.degrees_of_freedom
+
+    def with_covariance(self, kind: str) -> Self:
+        """The same fit with another covariance: "model", "observed", "robust", "cluster" or "survey"."""
+        self.covariance_of(kind)
+        return replace(self, chosen_covariance=kind)
+
+    def covariance_of(self, kind: str) -> Floats:
+        """Covariance matrix: "model", "observed" (information), "robust" (sandwich), "cluster" or "survey"."""
+        return inference.covariance(kind, self.moments, self.n, self.direction, self.scale)
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """Covariance matrix of the coefficients."""
+        matrix = self.covariance_of(self.covariance_kind)
+        matrix.flags.writeable = False
+        return matrix
+
+    @cached_property
+    def std_error(self) -> Floats:
+        """Standard errors; infinite for coefficients that run to infinity."""
+        return standard_errors(self.covariance)
+
+    @property
+    def aic(self) -> float:
+        """Akaike's information criterion; nan with survey weights, which give no likelihood."""
+        return math.nan if self.weighted else 2.0 * self.coefficients.size - 2.0 * self.log_likelihood
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's criterion, with log n per coefficient; nan with survey weights."""
+        return math.nan if self.weighted else math.log(self.n) * self.coefficients.size - 2.0 * self.log_likelihood
+
+    def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
+        """Confidence intervals, one (low, high) row per coefficient.
+
+        Parameters
+        ----------
+        level : float
+        method : {"wald", "profile"}, optional
+            "wald" (default): estimate ± z × standard error; with clusters or strata Student's t in place of z.
+            "profile": the values that a likelihood-ratio test does not reject; slower, better in small samples. When
+            the estimate itself is infinite, as is common under strong randomisation, it is too short; yes/no fits
+            have "score" for that. Not with weights, clusters or strata, where the likelihood ratio has another
+            distribution.
+        """
+        level = checked_level(level)
+        method = self.default_interval if method is None else method
+        method = arguments.choice(method, "the interval method", tuple(inference.INTERVALS), EstimationError)
+        if method == "wald":
+            quantile = two_sided_quantile(level, self.degrees_of_freedom)
+            with np.errstate(invalid="ignore"):
+                return wald(self.coefficients, self.std_error, quantile)
+        self._refuse_survey("profile intervals")
+        quantile = two_sided_quantile(level)
+        ends = [
+            inference.profile_interval(
+                self.surface,
+                self.coefficients,
+                self.height,
+                j,
+                quantile,
+                self.scale,
+                float(self.std_error[j]),
+            )
+            for j in range(self.coefficients.size)
+        ]
+        return np.array(ends)
+
+    def _refuse_survey(self, what: str) -> None:
+        if self.weighted or self.clustered or self.stratified:
+            raise EstimationError(
+                f"{what} need independent, equally weighted rows: with weights, clusters or strata the likelihood "
+                "ratio is not chi-square; use wald"
+            )
+
+    def test(self, names: str | Sequence[str], method: str = "wald", value: float = 0.0) -> Test:
+        """Test whether the named coefficients all have this value.
+
+        Parameters
+        ----------
+        names : str or sequence of str
+        method : {"wald", "likelihood-ratio"}
+        value : float
+            The value under the hypothesis.
+        """
+        value = arguments.number(value, "value", EstimationError)
+        method = arguments.choice(method, "method", ("wald", "likelihood-ratio"), EstimationError)
+        chosen = (names,) if isinstance(names, str) else tuple(arguments.listed(names, "names", EstimationError))
+        chosen = tuple(arguments.text(name, "a name", EstimationError) for name in chosen)
+        unknown = [name for name in chosen if name not in self.names]
+        if unknown or not chosen:
+            known = ", ".join(self.names)
+            raise EstimationError(f"names to test must be among {known}" + (f", not {unknown[0]!r}" if unknown else ""))
+        which = sorted({self.names.index(name) for name in chosen})
+        if method == "wald":
+            matrix = self.covariance[np.ix_(which, which)]
+            statistic = inference.wald_statistic(self.coefficients[which] - value, matrix)
+            if math.isfinite(self.degrees_of_freedom):
+                below = self.degrees_of_freedom - len(which) + 1
+                p = inference.f_tail(statistic, len(which), below)
+                return Test(method, chosen, statistic, len(which), p, below)
+        elif method == "likelihood-ratio":
+            self._refuse_survey("likelihood-ratio tests")
+            zero = np.zeros(self.coefficients.size)
+            level, _ = inference.restricted_maximum(
+                self.surface, self.coefficients, dict.fromkeys(which, value), self.scale, (zero,)
+            )
+            statistic = max(2.0 * (self.height - level), 0.0)
+        else:
+            raise EstimationError(f"the test must be wald or likelihood-ratio, not {method!r}")
+        return Test(method, chosen, statistic, len(which), inference.chi_square_tail(statistic, len(which)))
+
+    @cached_property
+    def z(self) -> Floats:
+        """Coefficients over their standard errors."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self.coefficients / self.std_error)
+
+    @cached_property
+    def p_values(self) -> Floats:
+        """Two-sided p values of the hypothesis that a coefficient is zero."""
+        return inference.two_tails(self.z, self.degrees_of_freedom)
+
+    @property
+    def title(self) -> str:
+        """How a summary calls the model."""
+        return "Regression on randomised reports"
+
+    def header(self) -> list[tuple[str, str]]:
+        """What a summary says about the model, as pairs of name and text."""
+        named = [("Formula", self.formula), ("Modelled", self.modelled)]
+        return [
+            *((name, text) for name, text in named if text is not None),
+            ("No. observations", f"{self.n:,}"),
+            ("Log-likelihood", f"{self.log_likelihood:.6g}" if self.weighted else f"{self.log_likelihood:.4f}"),
+            ("Covariance", self._covariance_text),
+            ("AIC", display.number(self.aic)),
+            ("Converged", "yes" if self.converged else "no"),
+            ("BIC", display.number(self.bic)),
+        ]
+
+    @property
+    def _covariance_text(self) -> str:
+        """The covariance, and the clusters and strata behind it."""
+        sampling, kind = self.moments.sampling, self.covariance_kind
+        if sampling is None or kind not in ("cluster", "survey"):
+            return kind
+        if not self.stratified:
+            return f"{kind} ({sampling.clusters:,} clusters)"
+        what = "clusters within" if self.clustered else "rows in"
+        return f"{kind} ({sampling.clusters:,} {what} {sampling.strata:,} strata)"
+
+    def summary(self, level: float = 0.95, method: str | None = None) -> str:
+        """The table of coefficients, with what was fitted above it and what to know below it."""
+        bounds = self.interval(level, method)
+        rows = zip(self.names, self.coefficients, self.std_error, self.z, self.p_values, bounds, strict=True)
+        notes = ((self.status,) if self.status != "converged" else ()) + self.notes
+        if method == "score" and np.isnan(bounds).any():
+            names = listed([name for name, (low, _) in zip(self.names, bounds, strict=True) if math.isnan(low)])
+            notes += (f"the score test rejects every value of {names}: the reports contradict the model",)
+        letter = "z" if math.isinf(self.degrees_of_freedom) else "t"
+        return table.summary(self.title, self.header(), rows, level, notes, letter)
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
+        """Plain data for JSON; "interval" holds one [low, high] per coefficient, null where an end is infinite."""
+        return {
+            "formula": self.formula,
+            "modelled": self.modelled,
+            "names": list(self.names),
+            "coefficients": display.plain(self.coefficients),
+            "std_error": display.plain(self.std_error),
+            "interval": display.plain(self.interval(level, method)),
+            "level": level,
+            "interval_method": self.default_interval if method is None else method,
+            "covariance": display.plain(self.covariance),
+            "covariance_kind": self.covariance_kind,
+            "degrees_of_freedom": display.plain(self.degrees_of_freedom),
+            "log_likelihood": display.plain(self.log_likelihood),
+            "aic": display.plain(self.aic),
+            "bic": display.plain(self.bic),
+            "n": self.n,
+            "converged": self.converged,
+            "status": self.status,
+            "notes": list(self.notes),
+        }
+
+
+def standard_errors(matrix: Floats) -> Floats:
+    """Square roots of the diagonal."""
+    with np.errstate(invalid="ignore"):
+        errors = np.sqrt(np.diag(matrix))
+    errors.flags.writeable = False
+    return errors

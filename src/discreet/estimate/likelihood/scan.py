@@ -1,0 +1,227 @@
+"""The first pass over the rows: what is there, whether it can be learned from, and a sample to try starts on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import EstimationError, NotIdentifiedError
+from discreet.estimate.likelihood.rows import Rows, Source, joined
+
+Floats = NDArray[np.float64]
+#: The probabilities of the reports under a true "no" and under a true "yes".
+Channel = tuple[tuple[float, ...], tuple[float, ...]]
+#: Starts are tried on at most this many rows.
+SAMPLE = 1 << 14
+#: Share of a column that must remain after the others are taken out of it (squared, on the Gram matrix).
+_SUSPECT, _COLLINEAR = 1e-9, 1e-10
+#: Different designs that a summary can list.
+_LISTED = 4
+_GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """What one pass over the rows tells.
+
+    Attributes
+    ----------
+    n, informative : int
+        Rows, and those whose report depends on the truth (for two reports, p00 + p11 ≠ 1).
+    total : float
+        Sum of the weights.
+    metric : array
+        Mean of x x' over the informative rows.
+    scale : array
+        Largest absolute entry of each column.
+    sample : Rows
+        At most ``SAMPLE`` rows, spread evenly; all rows when there are no more.
+    designs : tuple of Channel or None
+        The different designs; None when there are more than four.
+    """
+
+    n: int
+    informative: int
+    total: float
+    metric: Floats
+    scale: Floats
+    sample: Rows
+    designs: tuple[Channel, ...] | None
+    epsilon: tuple[float, float]
+    weighted: bool
+    clustered: bool
+    stratified: bool
+    constant: tuple[bool, ...]
+
+
+def scan(source: Source, names: Sequence[str]) -> Scan:
+    """Read all rows once; refuse what cannot be learned from."""
+    n = informative = 0
+    total = 0.0
+    size = len(names)
+    gram, everything = np.zeros((size, size)), np.zeros((size, size))
+    low, high = np.full(size, np.inf), np.full(size, -np.inf)
+    sampler = _Sampler()
+    designs: set[Channel] | None = set()
+    least, most = math.inf, 0.0
+    weighted = clustered = stratified = False
+    for rows in source.chunks():
+        if rows.X.shape[1] != size:
+            raise EstimationError(f"X must have {size} columns in every batch, not {rows.X.shape[1]}")
+        tells = rows.tells
+        count = int(np.count_nonzero(tells))
+        n, informative = n + rows.size, informative + count
+        total += rows.size if rows.weights is None else float(rows.weights.sum())
+        X = rows.X if rows.weights is None else rows.X * np.sqrt(rows.weights)[:, None]
+        product = X.T @ X
+        everything += product
+        gram += product if count == rows.size else X[tells].T @ X[tells]
+        if rows.size:
+            low, high = np.minimum(low, rows.X.min(axis=0)), np.maximum(high, rows.X.max(axis=0))
+        sampler.add(rows)
+        designs, (least, most) = _seen(designs, least, most, rows)
+        weighted, clustered = rows.weights is not None, rows.clusters is not None
+        stratified = rows.strata is not None
+    if n < size or size == 0:
+        raise EstimationError(
+            f"X has {n:,} rows and {size} columns; a regression needs at least one column and as many rows as columns"
+        )
+    if informative == 0:
+        raise NotIdentifiedError(
+            "p00 + p11 = 1 in every row: the reports do not depend on the truth, and nothing can be learned from them"
+        )
+    _refuse_collinear(gram, everything, source, names)
+    constant = tuple(bool(same) for same in low == high)
+    return Scan(
+        n,
+        informative,
+        total,
+        gram / total,
+        np.maximum(np.abs(low), np.abs(high)),
+        sampler.rows(),
+        None if designs is None else tuple(sorted(designs)),
+        (least, most),
+        weighted,
+        clustered,
+        stratified,
+        constant,
+    )
+
+
+class _Sampler:
+    """Rows i with i·φ mod 1 below a threshold: evenly spread, out of step with any pattern, the same for any chunks."""
+
+    def __init__(self) -> None:
+        self._share = 1.0
+        self._kept: list[tuple[Floats, Rows]] = []
+        self._seen = 0
+
+    def add(self, rows: Rows) -> None:
+        """One chunk."""
+        place = np.modf((self._seen + np.arange(rows.size)) * _GOLDEN)[0]
+        self._seen += rows.size
+        which = np.flatnonzero(place < self._share)
+        self._kept.append((place[which], rows.take(which)))
+        while sum(part.size for part, _ in self._kept) > SAMPLE:
+            self._share /= 2
+            kept = [(place, np.flatnonzero(place < self._share), rows) for place, rows in self._kept]
+            self._kept = [(place[which], rows.take(which)) for place, which, rows in kept]
+
+    def rows(self) -> Rows:
+        """The sample."""
+        return joined([rows for _, rows in self._kept])
+
+
+def design_epsilon(channel: Floats) -> Floats:
+    """ε of each row's design: the largest log ratio of a report's two probabilities; infinite if one of them is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.abs(np.log(channel[1]) - np.log(channel[0]))
+    # A report that never occurs under either truth (nan) reveals nothing.
+    return np.asarray(np.where(np.isnan(ratio), 0.0, ratio).max(axis=0))
+
+
+def _seen(
+    designs: set[Channel] | None, least: float, most: float, rows: Rows
+) -> tuple[set[Channel] | None, tuple[float, float]]:
+    if not rows.size:
+        return designs, (least, most)
+    epsilon = design_epsilon(rows.channel)
+    least, most = min(least, float(epsilon.min())), max(most, float(epsilon.max()))
+    if designs is not None:
+        left = rows.channel
+        while left.shape[2] and len(designs) <= _LISTED:
+            first = left[:, :, :1]
+            no, yes = first[:, :, 0].tolist()
+            designs = designs | {(tuple(no), tuple(yes))}
+            left = left[:, :, (left != first).any(axis=(0, 1))]
+        if len(designs) > _LISTED:
+            designs = None
+    return designs, (least, most)
+
+
+def _refuse_collinear(gram: Floats, everything: Floats, source: Source, names: Sequence[str]) -> None:
+    if not dependent_columns(gram, _SUSPECT):
+        return
+    # The Gram matrix squares the condition number: look again with orthogonal factors before refusing.
+    dependent = _by_orthogonal_factors((rows.X, rows.tells) for rows in source.chunks())
+    if not dependent:
+        return
+    column, others = dependent
+    if not dependent_columns(everything, _SUSPECT):
+        raise NotIdentifiedError(
+            f'the coefficient of "{names[column]}" is not identified: in the rows whose reports depend on the truth '
+            f"(p00 + p11 ≠ 1) it is a combination of the other columns"
+        )
+    raise collinear(names, column, others)
+
+
+def collinear(names: Sequence[str], column: int, others: Sequence[int]) -> EstimationError:
+    """The error that names the columns."""
+    if not others:
+        return EstimationError(f'column "{names[column]}" of X is zero throughout; leave it out')
+    listed = ", ".join(f'"{names[j]}"' for j in others)
+    return EstimationError(
+        f'X is collinear: column "{names[column]}" is a linear combination of {listed}; leave one of them out'
+    )
+
+
+def _by_orthogonal_factors(parts: Iterable[tuple[Floats, NDArray[np.bool_]]]) -> tuple[int, list[int]] | None:
+    """A dependent column, from the triangular factor of all rows, updated chunk by chunk."""
+    factor: Floats | None = None
+    for X, tells in parts:
+        used = X if tells.all() else X[tells]
+        factor = np.asarray(np.linalg.qr(used if factor is None else np.vstack([factor, used]), mode="r"))
+    assert factor is not None
+    return dependent_columns(factor, _COLLINEAR, triangular=True)
+
+
+def dependent_columns(matrix: Floats, tolerance: float, *, triangular: bool = False) -> tuple[int, list[int]] | None:
+    """The first column that the ones before it explain, and those among them that do.
+
+    ``matrix`` is a Gram matrix (tolerance on squares) or, more accurate, a triangular factor.
+    """
+    size = matrix.shape[1]
+    root = matrix if triangular else _root(matrix)
+    norms = np.linalg.norm(root, axis=0) if triangular else np.sqrt(np.diag(matrix))
+    for column in range(size):
+        if norms[column] == 0:
+            return column, []
+        if column == 0:
+            continue
+        before = root[:, :column] / norms[:column]
+        shares, *_ = np.linalg.lstsq(before, root[:, column] / norms[column], rcond=None)
+        left = float(np.linalg.norm(root[:, column] / norms[column] - before @ shares))
+        if (left if triangular else left * left) <= tolerance:
+            return column, [j for j in range(column) if abs(shares[j]) > 1e-6]
+    return None
+
+
+def _root(gram: Floats) -> Floats:
+    """R with R'R = gram."""
+    scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    values, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
+    return np.asarray((np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T) * scale)

@@ -1,0 +1,256 @@
+"""From a ``[[private]]`` table of a plan to a block: domain, mechanism, report labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from discreet.domains import Binary, Box, Categorical, Domain, WithBlank
+from discreet.errors import PlanError
+from discreet.manifest.block import Block, Missing
+from discreet.mechanisms import BinaryResponse, ChannelResponse, FiniteMechanism, GeneralizedResponse
+from discreet.mechanisms.procedures import PARAMETERS
+from discreet.plain_text import has_control
+from discreet.publish.plan.domains import read_domain
+from discreet.publish.plan.files import PlanFiles
+from discreet.publish.plan.grammar import (
+    DESIGN,
+    JOINT,
+    LAPLACE,
+    LATER_MECHANISMS,
+    MECHANISMS,
+    NEAR,
+    PROCEDURES,
+    Section,
+    at,
+)
+from discreet.publish.plan.joint import read_joint
+from discreet.publish.plan.near import NEAR_MECHANISMS, near_mechanism
+from discreet.publish.plan.numeric import read_numeric
+
+#: Keys that only some designs read; anywhere else they would be silently ignored, so they are refused.
+_OPTIONS = ("epsilon", "delta", "prevalence", "symmetric", "matrix", "file", *NEAR)
+
+
+def read_block(section: Section, files: PlanFiles) -> Block:
+    """One block of a plan."""
+    # A mechanism that is still to come is named before its other keys are judged.
+    mechanism = section.choice("mechanism", MECHANISMS, LATER_MECHANISMS)
+    if mechanism == "joint":
+        return read_joint(section, files)
+    if mechanism == "zero-inflated-laplace":
+        return read_numeric(section, files)
+    _refuse(section, JOINT, 'belongs to mechanism = "joint"')
+    _refuse(section, LAPLACE, 'belongs to mechanism = "zero-inflated-laplace"')
+    columns = section.columns()
+    domain = read_domain(section.required("domain"), section.at("domain"), files)
+    if isinstance(domain, Box):
+        raise PlanError(f'{section.at("domain")}: a box needs mechanism = "zero-inflated-laplace"')
+    missing = cast("Missing", section.choice("missing", ("reject", "category", "public")) or "reject")
+    if missing == "category":
+        domain = WithBlank(domain)
+    if section.flag("collected"):
+        return _collected(section, columns, domain, missing, mechanism, files)
+    for key in ("by", "designs", *PROCEDURES):
+        if key in section:
+            raise PlanError(f"{section.at(key)} describes answers that respondents randomised; add collected = true")
+    if mechanism is None:
+        raise PlanError(f"{section.at('mechanism')} is missing; it must be one of {', '.join(MECHANISMS)}")
+    design = _mechanism(section, mechanism, domain, files)
+    with at(section.path):
+        return Block.of(columns, domain, design, reports=_reports(section, domain, design), missing=missing)
+
+
+def _mechanism(section: Section, name: str, domain: Domain, files: PlanFiles) -> FiniteMechanism:
+    if name in NEAR_MECHANISMS:
+        return near_mechanism(section, name, domain)
+    _refuse(section, NEAR, f"belongs to mechanism = {', '.join(NEAR_MECHANISMS)}")
+    return _channel(section, domain, files) if name == "channel" else _randomized_response(section, domain)
+
+
+def _randomized_response(section: Section, domain: Domain) -> FiniteMechanism:
+    """The optimal binary design, or generalised response on any other domain."""
+    epsilon, delta = section.epsilon(), section.delta()
+    if epsilon is None:
+        raise PlanError(f"{section.at('epsilon')} is missing")
+    _refuse(section, ("matrix", "file"), 'belongs to mechanism = "channel"')
+    if not isinstance(domain, Binary):
+        _refuse(section, ("delta", "prevalence", "symmetric"), "is an option of a yes/no domain without blanks")
+        if "reports" in section and not section.flag("collected"):
+            raise PlanError(f'{section.at("reports")} belongs to a yes/no domain, or to mechanism = "channel"')
+        with at(section.at("epsilon")):
+            return GeneralizedResponse(domain.size, epsilon)
+    from discreet.design import binary
+
+    prevalence, reports = _prevalence(section), _report_count(section)
+    with at(section.at("epsilon")):
+        design = binary(
+            epsilon,
+            delta=delta or 0.0,
+            prevalence=prevalence,
+            symmetric=section.flag("symmetric"),
+            reports=reports,
+        )
+    return cast("FiniteMechanism", design.mechanism)
+
+
+def _prevalence(section: Section) -> float | tuple[float, ...] | None:
+    """What is known of the share of "yes": a number, or the two ends of an interval."""
+    given = section.get("prevalence")
+    ends = given if isinstance(given, (list, tuple)) else [0.0 if given is None else given] * 2
+    numeric = all(isinstance(end, (int, float)) and not isinstance(end, bool) for end in ends)
+    if len(ends) != 2 or not numeric or not 0 <= ends[0] <= ends[1] <= 1:
+        raise PlanError(f"{section.at('prevalence')} must be a number from 0 to 1, or an interval [low, high] of them")
+    return tuple(map(float, ends)) if isinstance(given, (list, tuple)) else given
+
+
+def _report_count(section: Section) -> int:
+    """How many reports a yes/no design gives: said as 2 or 4, or by that many labels."""
+    reports = section.get("reports")
+    count = len(reports) if isinstance(reports, (list, tuple)) else 2 if reports is None else reports
+    if isinstance(count, bool) or count not in (2, 4):
+        raise PlanError(f"{section.at('reports')} must be 2 or 4, or as many labels")
+    return int(count)
+
+
+def _channel(section: Section, domain: Domain, files: PlanFiles) -> FiniteMechanism:
+    """A matrix; with ``epsilon`` it is a claim, which the exact weights have to meet."""
+    epsilon, delta = section.epsilon(), section.delta()
+    _refuse(section, ("prevalence", "symmetric"), 'belongs to mechanism = "randomized-response"')
+    if delta is not None and epsilon is None:
+        raise PlanError(f"{section.at('delta')} needs {section.at('epsilon')} beside it")
+    mechanism = _matrix(section, domain, files, epsilon if delta else None)
+    if epsilon is None:
+        return mechanism
+    certified = mechanism.guarantee
+    if not certified.fits(epsilon, delta or 0.0):
+        raise PlanError(
+            f"{section.at('epsilon')}: the matrix gives {certified.summary()}, "
+            f"which is more than the declared ε = {epsilon:g}, δ = {delta or 0:g}"
+        )
+    return mechanism
+
+
+def _matrix(section: Section, domain: Domain, files: PlanFiles, epsilon: float | None = None) -> ChannelResponse:
+    if ("matrix" in section) == ("file" in section):
+        raise PlanError(f"{section.path} needs either matrix or file")
+    key = "matrix" if "matrix" in section else "file"
+    matrix = section.get("matrix") if key == "matrix" else files.matrix(section.text("file") or "", section.at("file"))
+    with at(section.at(key)):
+        mechanism = ChannelResponse(matrix, epsilon)
+    if mechanism.shape[0] != domain.size:
+        blank = " (the blank is one of them)" if isinstance(domain, WithBlank) else ""
+        raise PlanError(
+            f"{section.at(key)} has {mechanism.shape[0]} rows, but the domain has {domain.size} values{blank}"
+        )
+    return mechanism
+
+
+def _reports(section: Section, domain: Domain, mechanism: FiniteMechanism) -> Domain | None:
+    """The labels of the reports, where the plan gives them; None names them after the truths."""
+    labels, count = section.get("reports"), mechanism.shape[1]
+    if labels is None or isinstance(labels, int):
+        if isinstance(mechanism, ChannelResponse) and count != domain.size and labels is None:
+            raise PlanError(f"{section.at('reports')} is missing: the matrix gives {count} reports, which need labels")
+        if labels is not None and (isinstance(labels, bool) or labels != count):
+            raise PlanError(f"{section.at('reports')} must be a list of {count} labels: the design has as many reports")
+        return None
+    if not isinstance(labels, (list, tuple)):
+        raise PlanError(f"{section.at('reports')} must be a list of labels")
+    if len(labels) != count:
+        raise PlanError(f"{section.at('reports')} has {len(labels)} labels, but there are {count} reports")
+    with at(section.at("reports")):
+        named = Categorical(list(labels))
+    return None if named.labels == domain.labels else named
+
+
+def _collected(
+    section: Section,
+    columns: tuple[str, ...],
+    domain: Domain,
+    missing: Missing,
+    mechanism: str | None,
+    files: PlanFiles,
+) -> Block:
+    """Answers that were randomised before they were collected: one design, or one per group of rows."""
+    by = section.text("by")
+    if (by is None) != ("designs" not in section):
+        raise PlanError(f"{section.path} needs both by and designs, or neither")
+    if by is not None:
+        _refuse(section, (*_OPTIONS, *PROCEDURES, "mechanism"), "cannot stand beside designs")
+        designs = _designs(section, domain, files)
+        first = next(iter(designs.values()))
+        with at(section.path):
+            return Block.of(
+                columns,
+                domain,
+                None,
+                reports=_reports(section, domain, first),
+                by=by,
+                designs=designs,
+                missing=missing,
+                collected=True,
+            )
+    if mechanism is not None:
+        _refuse(section, PROCEDURES, "cannot stand beside mechanism")
+        design = _mechanism(section, mechanism, domain, files)
+    else:
+        unread = ("epsilon", "delta", "prevalence", "symmetric", *NEAR)
+        _refuse(section, unread, "follows from the design that was used")
+        design = _design(section, domain, files)
+    with at(section.path):
+        return Block.of(
+            columns, domain, design, reports=_reports(section, domain, design), missing=missing, collected=True
+        )
+
+
+def _designs(section: Section, domain: Domain, files: PlanFiles) -> dict[str, FiniteMechanism]:
+    path, given = section.at("designs"), section.get("designs")
+    if not isinstance(given, Mapping) or not given:
+        raise PlanError(f"{path} must name a design for each value of {section.at('by')}")
+    if any(has_control(str(value)) for value in given):
+        raise PlanError(f"{path}: the name of a design holds a control character")
+    designs = {
+        str(value): _design(Section(design, f"{path}.{value}", DESIGN), domain, files)
+        for value, design in given.items()
+    }
+    if len({design.shape[1] for design in designs.values()}) > 1:
+        raise PlanError(f"{path}: every design must give the same number of reports")
+    return designs
+
+
+def _design(section: Section, domain: Domain, files: PlanFiles) -> FiniteMechanism:
+    """The one design that a table names."""
+    named = [key for key in DESIGN if key in section]
+    if len(named) != 1:
+        raise PlanError(f"{section.path} needs exactly one design: {', '.join(DESIGN)}")
+    name = named[0]
+    if name in ("matrix", "file"):
+        return _matrix(section, domain, files)
+    if not isinstance(domain, Binary):
+        why = 'it has no rule for a blank; use missing = "public"' if isinstance(domain, WithBlank) else "use a matrix"
+        raise PlanError(f"{section.at(name)} is a design for a yes/no domain: {why}")
+    with at(section.at(name)):
+        return cast("FiniteMechanism", getattr(BinaryResponse, name)(*_parameters(section, name)))
+
+
+def _parameters(section: Section, name: str) -> list[Any]:
+    value, names = section.get(name), PARAMETERS[name]
+    if not names:
+        if value is not True:
+            raise PlanError(f"{section.at(name)} must be true")
+        return []
+    if len(names) == 1:
+        return [value]
+    if isinstance(value, Mapping):
+        inner = Section(value, section.at(name), names)
+        return [inner.required(key) for key in names]
+    if isinstance(value, (list, tuple)) and len(value) == len(names):
+        return list(value)
+    raise PlanError(f"{section.at(name)} must be a table with {' and '.join(names)}")
+
+
+def _refuse(section: Section, keys: tuple[str, ...], why: str) -> None:
+    for key in keys:
+        if key in section:
+            raise PlanError(f"{section.at(key)} {why}")

@@ -1,0 +1,76 @@
+"""The ``joint`` blocks of a plan: several columns, each with its own domain, randomised together."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from discreet.domains import Domain, WithBlank
+from discreet.errors import PlanError
+from discreet.manifest.block import Block, Missing
+from discreet.publish.plan.domains import read_domain
+from discreet.publish.plan.files import PlanFiles
+from discreet.publish.plan.grammar import JOINT, Section, at
+
+_ALLOWED = ("columns", "mechanism", "missing", *JOINT)
+
+
+def read_joint(section: Section, files: PlanFiles) -> Block:
+    """``domains`` with ``epsilons``, or with ``total`` and ``ratios``; options ``method`` and ``pairs``."""
+    for key in list(section.keys()):
+        if key not in _ALLOWED:
+            raise PlanError(f'{section.at(key)} does not belong to mechanism = "joint"')
+    columns = section.columns()
+    missing = cast("Missing", section.choice("missing", ("reject", "category", "public")) or "reject")
+    domains = _domains(section, columns, files)
+    if missing == "category":
+        domains = tuple(WithBlank(domain) for domain in domains)
+    design = _design(section, [domain.size for domain in domains])
+    if design.changed:
+        i = design.changed[0]
+        raise PlanError(
+            f'{section.at("epsilons")}: the heuristic would change the level of column "{columns[i]}" from '
+            f'{design.requested[i]:g} to {design.marginal_epsilons[i]:.4g}; use method = "exact"'
+        )
+    mechanism = design.mechanism
+    with at(section.path):
+        return Block.of(columns, domains[0], mechanism, missing=missing, domains=domains)
+
+
+def _domains(section: Section, columns: tuple[str, ...], files: PlanFiles) -> tuple[Domain, ...]:
+    given, path = section.required("domains"), section.at("domains")
+    if not isinstance(given, (list, tuple)):
+        raise PlanError(f"{path} must be a list with one domain per column")
+    if len(given) != len(columns):
+        raise PlanError(f"{path} has {len(given)} domains, but there are {len(columns)} columns")
+    return tuple(read_domain(domain, f"{path}[{i}]", files) for i, domain in enumerate(given))
+
+
+def _design(section: Section, sizes: list[int]) -> Any:
+    from discreet.design import attributes, attributes_for_total
+
+    pairs = section.choice("pairs", ("keep", "free")) or "keep"
+    if ("epsilons" in section) == ("total" in section):
+        raise PlanError(f"{section.path} needs either epsilons, or total and ratios")
+    if "epsilons" in section:
+        if "ratios" in section:
+            raise PlanError(f"{section.at('ratios')} goes with total, not with epsilons")
+        method = section.choice("method", ("auto", "exact", "lp", "inductive", "kronecker")) or "auto"
+        with at(section.at("epsilons")):
+            return attributes(sizes, _numbers(section, "epsilons", len(sizes)), method=method, pairs=pairs)
+    if "method" in section:
+        raise PlanError(f"{section.at('method')} goes with epsilons, not with total")
+    total = section.epsilon("total")
+    with at(section.at("total")):
+        return attributes_for_total(sizes, _numbers(section, "ratios", len(sizes)), cast("float", total), pairs=pairs)
+
+
+def _numbers(section: Section, key: str, count: int) -> list[float]:
+    given = section.required(key)
+    numeric = isinstance(given, (list, tuple)) and all(
+        isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300 for value in given
+    )
+    if not numeric:
+        raise PlanError(f"{section.at(key)} must be a list of numbers")
+    if len(given) != count:
+        raise PlanError(f"{section.at(key)} has {len(given)} numbers, but there are {count} columns")
+    return [float(value) for value in given]

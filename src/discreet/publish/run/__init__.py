@@ -1,0 +1,1 @@
+"""How a plan is carried out: sources, layout, order, writing, ledger."""

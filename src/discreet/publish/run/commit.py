@@ -1,0 +1,228 @@
+"""How a release appears under its name: whole, or not at all, wherever the process is killed.
+
+While ``out.csv`` is written there are, beside it and readable by nobody else,
+
+``.discreet-out.csv.lock``
+    held by the one process that may write ``out.csv``,
+``.discreet-out.csv.tmp``
+    the table as far as it is written,
+``.discreet-out.csv.manifest``
+    in the last moment, the manifest that belongs beside the table.
+
+The table is then renamed to its name, which is the moment that counts, and the manifest after it. What a killed
+process left is put right at the next start: a table that did not get its name is removed, and the manifest that waits
+with it; a manifest that waits alone is put in place if the digest says that it belongs to the table that is there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from discreet.errors import ReleaseError, SystemFailureError
+from discreet.manifest.storage import belongs, is_manifest, is_torn, manifest_bytes, sidecar_path, staged_path
+from discreet.publish.run.lock import Lock
+
+_LEFT_OVER = re.compile(r"\.discreet-(?P<output>.+)\.(?:tmp|lock|manifest)", re.DOTALL)
+#: Whoever tidies up a folder holds the locks of other outputs for a moment; a writer takes longer.
+_PATIENCE_SECONDS = 2.0
+
+
+def temporary_path(output: Path) -> Path:
+    """Where an output is written until it is complete."""
+    return output.with_name(f".discreet-{output.name}.tmp")
+
+
+def create_private(path: Path) -> IO[bytes]:
+    """A new file that only its owner can read."""
+    return open(path, "xb", opener=_private)  # Path.open takes no mode; the caller closes it
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def claim(output: Path) -> Lock:
+    """Become the one writer of an output, and tidy up what killed writers left in its folder."""
+    lock = Lock.take(_lock_path(output), _PATIENCE_SECONDS)
+    if lock is None:
+        raise ReleaseError(f"{output} is being written by another process; wait for it, or choose another name")
+    try:
+        if lock.certain:
+            recover(output)
+            _sweep(output.parent)
+        return lock
+    except BaseException:
+        lock.release()
+        raise
+
+
+def recover(output: Path) -> None:
+    """Finish or undo what was begun for an output. Whoever calls this holds its lock."""
+    waiting = staged_path(output)
+    with contextlib.suppress(FileNotFoundError):
+        if not _waits_for_its_name(output) and _belongs(waiting, output):
+            finish(output)
+        else:
+            waiting.unlink()
+    temporary_path(output).unlink(missing_ok=True)
+
+
+def _waits_for_its_name(output: Path) -> bool:
+    """Whether a new table is there that is not yet the output; its bytes may be those of the old one all the same."""
+    temporary = temporary_path(output)
+    with contextlib.suppress(FileNotFoundError):
+        return not temporary.samefile(output)  # for a moment a table that is named by a link has both names
+    return os.path.lexists(temporary)
+
+
+def put_in_place(output: Path, manifest: bytes | None, *, overwrite: bool) -> None:
+    """Give a complete table its name, and then the manifest beside it, if there is one."""
+    replace = overwrite or is_torn(output)
+    stale = _sidecar_of(output) if manifest is None else None
+    if manifest is not None:
+        refuse_stranger(sidecar_path(output))
+        with open(staged_path(output), "xb") as sink:  # it holds no reports, and readers may need it
+            sink.write(manifest)
+            flush(sink)
+        _sync_folder(output.parent)
+    take_name(temporary_path(output), output, overwrite=replace)
+    with contextlib.suppress(OSError):  # the release is there; what is left can be done at the next start
+        finish(output)
+        if stale is not None:
+            stale.unlink()
+    _sync_folder(output.parent)
+
+
+def finish(output: Path) -> None:
+    """What follows once a table has its name: others may read it, and the manifest goes beside it."""
+    with contextlib.suppress(OSError):  # on some mounted file systems a mode cannot be set
+        output.chmod(_ordinary_mode())
+    with contextlib.suppress(FileNotFoundError):
+        staged_path(output).replace(sidecar_path(output))
+
+
+def refuse_stranger(sidecar: Path) -> None:
+    """A file where the manifest must go is replaced only if it is a manifest."""
+    if os.path.lexists(sidecar) and not (sidecar.is_file() and is_manifest(manifest_bytes(sidecar))):
+        raise ReleaseError(f"{sidecar} exists and is not a manifest of discreet; move it away, or choose another name")
+
+
+def write_whole(path: Path, content: bytes, *, overwrite: bool) -> None:
+    """Write a small file so that it is there complete or not at all."""
+    final = path.resolve()  # a link stays a link
+    with writing(final):
+        if final.exists() and not final.is_file():  # a device or a pipe
+            final.write_bytes(content)
+            return
+        with claim(final):
+            temporary = temporary_path(final)
+            mode = stat.S_IMODE(final.stat().st_mode) if final.exists() else _ordinary_mode()
+            try:
+                with create_private(temporary) as sink:
+                    sink.write(content)
+                    flush(sink)
+                take_name(temporary, final, overwrite=overwrite)
+                final.chmod(mode)
+            finally:
+                temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say what the machine could not do, and where."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, SystemFailureError):
+            raise
+        reason = error.strerror or "the file system refused"
+        raise SystemFailureError(f"{path.resolve()} cannot be written: {reason}; nothing was left behind") from None
+
+
+def flush(sink: IO[bytes]) -> None:
+    """Have the bytes on the disk before the name points to them."""
+    sink.flush()
+    os.fsync(sink.fileno())
+    sink.close()
+
+
+def take_name(temporary: Path, final: Path, *, overwrite: bool) -> None:
+    """Give a complete file its name; without ``overwrite`` a file of that name stays."""
+    if overwrite:
+        temporary.replace(final)
+        return
+    try:
+        os.link(temporary, final)
+    except FileExistsError:
+        raise already_there(final) from None
+    except OSError:  # a file system without hard links
+        if os.path.lexists(final):
+            raise already_there(final) from None
+        temporary.replace(final)
+    else:
+        temporary.unlink()
+
+
+def already_there(path: Path) -> ReleaseError:
+    """The sentence for a file that was not to be replaced."""
+    return ReleaseError(f"{path} exists already; overwrite=True (--overwrite) replaces it")
+
+
+def _sidecar_of(output: Path) -> Path | None:
+    """The manifest beside the table that is there now."""
+    with contextlib.suppress(OSError):
+        if _belongs(sidecar_path(output), output):
+            return sidecar_path(output)
+    return None
+
+
+def _belongs(manifest: Path, output: Path) -> bool:
+    """Whether what lies there is the manifest of a table; a pipe or a device is none."""
+    try:
+        return belongs(manifest_bytes(manifest), output)
+    except ReleaseError:
+        return False
+
+
+def _lock_path(output: Path) -> Path:
+    return output.with_name(f".discreet-{output.name}.lock")
+
+
+def _sweep(folder: Path) -> None:
+    """Finish or undo what killed processes of the same user left for other outputs of this folder."""
+    with contextlib.suppress(OSError):  # not every folder that can be written to can be listed
+        found = (_LEFT_OVER.fullmatch(entry.name) for entry in os.scandir(folder) if _is_mine(entry))
+        for name in sorted({match["output"] for match in found if match}):
+            lock = Lock.take(_lock_path(folder / name))
+            if lock is not None:
+                with lock, contextlib.suppress(OSError):
+                    if lock.certain:
+                        recover(folder / name)
+
+
+def _is_mine(entry: os.DirEntry[str]) -> bool:
+    if not entry.name.startswith(".discreet-") or not entry.is_file(follow_symlinks=False):
+        return False
+    return not hasattr(os, "geteuid") or entry.stat(follow_symlinks=False).st_uid == os.geteuid()
+
+
+def _ordinary_mode() -> int:
+    """The permissions of a file that is made without asking for any."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _sync_folder(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # not every system lets a folder be opened
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

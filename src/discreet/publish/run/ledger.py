@@ -1,0 +1,323 @@
+"""The ledger: which tables were released before, and what that has spent.
+
+An SQLite file of mode 0600 in the state folder of the user. It holds where the table lay and what was promised, and no
+trace of the truth. An entry is written before the first report can exist and says how the release ended, so a process
+that is killed leaves an entry that counts: its reports could have been seen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import sqlite3
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any, Self
+
+from discreet import arguments
+from discreet.errors import DiscreetError, ReleaseError, SystemFailureError
+from discreet.privacy import Guarantee
+from discreet.publish.run.entry import Entry, Fingerprint, State
+from discreet.publish.run.text_ledger import is_text_ledger, read_text_ledger
+
+#: How long another process may hold the ledger; each holds it for some milliseconds.
+BUSY_SECONDS = 30.0
+#: Longest time between two looks whether it is free.
+_LOOK_SECONDS = 0.02
+#: Whoever closes a file lets go of all locks that the same process has on it, so threads take turns as well.
+_ONE_THREAD = threading.RLock()
+#: Marks an SQLite file as a ledger ("dscr"), and the version of its tables.
+_APPLICATION, _VERSION = 0x64736372, 1
+_TABLES = """
+CREATE TABLE releases (
+    number   INTEGER PRIMARY KEY AUTOINCREMENT,
+    release  TEXT NOT NULL UNIQUE,
+    state    TEXT NOT NULL CHECK (state IN ('started', 'done', 'abandoned')),
+    path     TEXT NOT NULL,
+    size     INTEGER NOT NULL,
+    modified INTEGER NOT NULL,
+    title    TEXT,
+    plan     TEXT NOT NULL,
+    columns  TEXT NOT NULL,
+    spent    TEXT NOT NULL,
+    time     TEXT NOT NULL
+);
+CREATE INDEX releases_by_path ON releases (path);
+CREATE TABLE imports (path TEXT PRIMARY KEY, size INTEGER NOT NULL, modified INTEGER NOT NULL)
+"""
+_FIELDS = ("release", "state", "path", "size", "modified", "title", "plan", "columns", "spent", "time")
+_SELECT = f"SELECT {', '.join(_FIELDS)} FROM releases"
+_INSERT = f"INTO releases ({', '.join(_FIELDS)}) VALUES ({', '.join('?' * len(_FIELDS))})"
+
+
+class LedgerWarning(UserWarning):
+    """The same truth was released before, or the ledger could not be read or written in full."""
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """A record of releases.
+
+    Parameters
+    ----------
+    path : Path
+        Where it lies. A text file that earlier versions wrote is taken over into ``<path>.sqlite`` and stays as it is.
+    text : Path, optional
+        A text file of earlier versions to take over.
+    """
+
+    path: Path
+    text: Path | None = None
+
+    def __post_init__(self) -> None:
+        path = Path(self.path)
+        beside = path.with_name(path.name + ".sqlite")
+        with contextlib.suppress(OSError), _ONE_THREAD:
+            if self.text is None and (beside.exists() or is_text_ledger(path)):
+                object.__setattr__(self, "text", path)
+                path = beside
+        object.__setattr__(self, "path", path)
+
+    @classmethod
+    def default(cls) -> Self:
+        """``$XDG_STATE_HOME/discreet/ledger.sqlite``, or ``~/.local/state/discreet/ledger.sqlite``."""
+        try:
+            state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+        except RuntimeError:
+            raise SystemFailureError(
+                "there is no home folder to keep the ledger in; say where with --ledger, or use --no-ledger"
+            ) from None
+        folder = Path(state) / "discreet"
+        return cls(folder / "ledger.sqlite", folder / "ledger.jsonl")
+
+    @classmethod
+    def choose(cls, ledger: Any) -> Self | None:
+        """``"default"``, a path, a ledger, or None for no record."""
+        if ledger is None or isinstance(ledger, cls):
+            return ledger
+        if isinstance(ledger, str) and ledger == "default":
+            return cls.default()
+        if isinstance(ledger, (str, os.PathLike)):
+            path = arguments.path(ledger, "ledger", ReleaseError)
+            if not path.name:
+                raise ReleaseError("ledger must be the name of a file")
+            return cls(path)
+        raise ReleaseError(f'ledger must be "default", a path or None, not {type(ledger).__name__}')
+
+    def entries(self) -> tuple[Entry, ...]:
+        """All entries, in the order in which the releases started."""
+        if not self.path.exists() and not (self.text is not None and self.text.exists()):
+            return ()
+        with self._transaction() as book:
+            return self._read(book, f"{_SELECT} ORDER BY number")
+
+    def previous(self, path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> tuple[Entry, ...]:
+        """Earlier releases of the same truth whose guarantee is spent.
+
+        Parameters
+        ----------
+        path : path
+            The table. What was released from this path counts, whether or not the file has changed since.
+        columns : sequence of str, optional
+            Private columns. A file elsewhere of the same size and time of change that released the same
+            columns is taken to be a copy.
+        """
+        source = Fingerprint.of(path)
+        return tuple(entry for entry in self.entries() if _spends_on(entry, source, columns))
+
+    def begin(self, entry: Entry) -> tuple[Entry, ...]:
+        """Write down that a release starts, and return the earlier ones of the same truth."""
+        source = entry.source
+        with self._transaction() as book:
+            near = f"{_SELECT} WHERE path = ? OR (size = ? AND modified = ?) ORDER BY number"
+            found = self._read(book, near, (source.path, source.size, source.modified))
+            book.execute(f"INSERT {_INSERT}", _row(entry))
+        return tuple(earlier for earlier in found if _spends_on(earlier, source, entry.columns))
+
+    def end(self, entry: Entry, state: State) -> None:
+        """Write down how a release ended."""
+        with self._transaction() as book:
+            done = book.execute("UPDATE releases SET state = ? WHERE release = ?", (state, entry.release))
+            if done.rowcount == 0 and state == "done":  # the ledger was moved away meanwhile
+                book.execute(f"INSERT {_INSERT}", _row(entry.in_state(state)))
+
+    def _read(self, book: sqlite3.Connection, query: str, values: tuple[Any, ...] = ()) -> tuple[Entry, ...]:
+        found, damaged = [], 0
+        for row in book.execute(query, values):
+            data = dict(zip(_FIELDS, row, strict=True))
+            try:
+                lists = {name: json.loads(data[name]) for name in ("columns", "spent")}
+                found.append(Entry.from_dict(data | lists))
+            except (KeyError, TypeError, ValueError, RecursionError, DiscreetError):
+                damaged += 1
+        if damaged:
+            _tell_damaged(damaged, "row", self.path)
+        return tuple(found)
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """The ledger, alone with it; what happens inside happens completely or not at all."""
+        with _ONE_THREAD, self._speaking():
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            with contextlib.closing(sqlite3.connect(self.path, timeout=0, isolation_level=None)) as book:
+                _wait_for_turn(book)
+                self._set_up(book)
+                damaged = self._take_over(book)
+                yield book
+                book.execute("COMMIT")
+            if damaged and self.text is not None:
+                _tell_damaged(damaged, "line", self.text)
+
+    @contextlib.contextmanager
+    def _speaking(self) -> Iterator[None]:
+        """Say in one sentence what is wrong with the ledger."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise SystemFailureError(self._sentence(error)) from None
+        except OSError as error:
+            if isinstance(error, SystemFailureError):
+                raise
+            raise SystemFailureError(
+                f"the ledger {self.path} cannot be written ({error.strerror}); choose another, or none"
+            ) from None
+
+    def _set_up(self, book: sqlite3.Connection) -> None:
+        """Make the tables of a new ledger; refuse what is not a ledger, or a newer one."""
+        mark, version = (book.execute(f"PRAGMA {what}").fetchone()[0] for what in ("application_id", "user_version"))
+        if mark == _APPLICATION and version <= _VERSION:
+            return
+        if mark == _APPLICATION:
+            raise SystemFailureError(f"the ledger {self.path} is from a newer version of discreet; install it")
+        if book.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
+            raise SystemFailureError(f"{self.path} is not a ledger of discreet; choose another with --ledger")
+        for statement in _TABLES.split(";"):
+            book.execute(statement)
+        book.execute(f"PRAGMA application_id = {_APPLICATION}")
+        book.execute(f"PRAGMA user_version = {_VERSION}")
+
+    def _take_over(self, book: sqlite3.Connection) -> int:
+        """Import the text ledger of earlier versions, once, and again only if one of them wrote to it since.
+
+        Returns the number of lines that cannot be read.
+        """
+        if self.text is None or not self.text.is_file():
+            return 0
+        now = Fingerprint.of(self.text)
+        known = book.execute("SELECT size, modified FROM imports WHERE path = ?", (now.path,)).fetchone()
+        if known == (now.size, now.modified):
+            return 0
+        entries, damaged = read_text_ledger(self.text)
+        for entry in entries:
+            try:
+                book.execute(f"INSERT OR IGNORE {_INSERT}", _row(entry))
+            except (OverflowError, UnicodeEncodeError):
+                damaged += 1
+        book.execute("INSERT OR REPLACE INTO imports VALUES (?, ?, ?)", (now.path, now.size, now.modified))
+        return damaged
+
+    def _sentence(self, error: sqlite3.Error) -> str:
+        """What is wrong with the ledger, and what to do."""
+        match getattr(error, "sqlite_errorcode", 0) & 0xFF:  # the rest of the code is a detail
+            case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+                return f"the ledger {self.path} is held by another program; end that, or choose another with --ledger"
+            case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:
+                return f"the ledger {self.path} is damaged or is no ledger; restore it, or choose another with --ledger"
+            case sqlite3.SQLITE_FULL:
+                return f"the ledger {self.path} cannot be written (no space left); make room, or choose another"
+            case _:
+                return f"the ledger {self.path} cannot be written ({error}); choose another with --ledger, or none"
+
+
+class Spending:
+    """The time in which a release spends: an entry is there from the start, and says at the end how it went.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Where it is written down.
+    entry : Entry
+        What is spent.
+    """
+
+    def __init__(self, ledger: Ledger, entry: Entry) -> None:
+        self._ledger = ledger
+        self._entry = entry
+
+    def begin(self, stacklevel: int = 2) -> None:
+        """Write it down, and warn when the table was released before, with what all of it spends together."""
+        before = self._ledger.begin(self._entry)
+        if not before:
+            return
+        total = reduce(Guarantee.compose, [*(entry.spent for entry in before), self._entry.spent])
+        times = "once" if len(before) == 1 else f"{len(before)} times"
+        cut_short = sum(entry.state == "started" for entry in before)
+        if cut_short:
+            times += f" ({cut_short} not seen to its end, which counts)"
+        # Promises about rows and about persons add up to one about rows, and what that means for a person is unknown.
+        if total.unit == "record" and any(entry.spent.unit == "person" for entry in before):
+            unknown = "; some releases did not declare rows per person, so this is per row"
+        else:
+            unknown = ""
+        message = (
+            f"this table was released {times} before, last on {before[-1].time[:10]}; "
+            f"together with this release {total.summary()} is spent{unknown}"
+        )
+        warnings.warn(message, LedgerWarning, stacklevel=stacklevel + 1)
+
+    def end(self, state: State) -> None:
+        """Write down how it went; a release that is out is not undone because that fails."""
+        try:
+            self._ledger.end(self._entry, state)
+        except SystemFailureError as error:
+            if state == "done":
+                message = f"the release was made, and the ledger knows it only as started: {error}"
+                warnings.warn(message, LedgerWarning, stacklevel=4)
+
+
+def _wait_for_turn(book: sqlite3.Connection) -> None:
+    """Begin to write, as soon as nobody else does.
+
+    SQLite would wait longer and longer between two looks, and a process that writes often would always be first.
+    """
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            book.execute("BEGIN IMMEDIATE")
+            break
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+        time.sleep(random.uniform(0.0, _LOOK_SECONDS))
+    book.execute(f"PRAGMA busy_timeout = {int(1000 * BUSY_SECONDS)}")  # for a reader who is there when this is written
+
+
+def _tell_damaged(count: int, noun: str, where: Path) -> None:
+    what = f"1 {noun}" if count == 1 else f"{count} {noun}s"
+    message = f"{what} of the ledger {where} cannot be read and {'does' if count == 1 else 'do'} not count"
+    warnings.warn(message, LedgerWarning, stacklevel=5)
+
+
+def _row(entry: Entry) -> tuple[Any, ...]:
+    data = entry.to_dict()
+    lists = {name: json.dumps(data[name]) for name in ("columns", "spent")}
+    return tuple((data | lists)[name] for name in _FIELDS)
+
+
+def _spends_on(entry: Entry, source: Fingerprint, columns: Sequence[str] | None) -> bool:
+    """Whether an entry was about the same truth, and counts."""
+    if not entry.counts:
+        return False
+    if entry.source.path == source.path:
+        return True
+    copy = (entry.source.size, entry.source.modified) == (source.size, source.modified)
+    return copy and (columns is None or not set(columns).isdisjoint(entry.columns))

@@ -1,0 +1,72 @@
+"""What a release may write to: a new name, an output that is to be replaced, and never anything that is read."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+
+from discreet import arguments
+from discreet.errors import ReleaseError
+from discreet.manifest.storage import is_torn, sidecar_path
+from discreet.manifest.tables import CSV, PARQUET
+from discreet.publish.run.commit import already_there, refuse_stranger
+
+
+class ReplacedWarning(UserWarning):
+    """A file is replaced that looks like an output but is no release."""
+
+
+def check_output(output: str | os.PathLike[str], inputs: Iterable[tuple[str, Path]], *, overwrite: bool) -> Path:
+    """A path that can be written to, refused before anything is read.
+
+    Parameters
+    ----------
+    output : path
+        Where the release is to go.
+    inputs : iterable of (str, Path)
+        What the run reads or keeps, each with what it is: it stays, whatever its other names are.
+    overwrite : bool
+        Whether a release or another table may be replaced.
+    """
+    path = arguments.path(output, "output", ReleaseError)
+    suffix = path.suffix.lower()
+    if suffix not in PARQUET + CSV:
+        raise ReleaseError(f'{path.name}: "{suffix}" is not a kind of table that can be written; use .parquet or .csv')
+    if not path.parent.is_dir():
+        raise ReleaseError(f"there is no folder {path.parent}")
+    if path.is_dir():
+        raise ReleaseError(f"{path} is a folder, not a file")
+    refuse_inputs((path, sidecar_path(path)), inputs)
+    refuse_existing(path, overwrite=overwrite)
+    if not overwrite and is_torn(path):
+        message = f"{path} does not match the manifest beside it, so it is no release; it is replaced"
+        warnings.warn(message, ReplacedWarning, stacklevel=4)
+    return path
+
+
+def refuse_inputs(targets: Iterable[Path], inputs: Iterable[tuple[str, Path]]) -> None:
+    """Refuse to write over what the run reads, also through links and other spellings of a name."""
+    for what, file in inputs:
+        for target in targets:
+            if is_same_file(target, file):
+                if what == "the input":
+                    raise ReleaseError("the output is the input; choose another name, so that the truth is kept apart")
+                raise ReleaseError(f"{target} is {what}; choose another name for the output")
+
+
+def refuse_existing(path: Path, *, overwrite: bool) -> None:
+    """Refuse a name that is taken; a table that does not match its manifest is no release, and may go."""
+    if path.suffix.lower() in CSV:
+        refuse_stranger(sidecar_path(path))
+    if not overwrite and os.path.lexists(path) and not is_torn(path):
+        raise already_there(path)
+
+
+def is_same_file(one: Path, other: Path) -> bool:
+    """Whether two names lead to one file; names without a file are compared as if case did not matter."""
+    try:
+        return one.samefile(other)
+    except OSError:
+        return os.path.realpath(one).casefold() == os.path.realpath(other).casefold()
