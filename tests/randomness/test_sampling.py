@@ -145,7 +145,7 @@ def test_secure_source_is_fresh_and_marked():
     """Secure bytes do not repeat; a seeded source says so and repeats."""
     assert not np.array_equal(Randomness().bytes(32), Randomness().bytes(32))
     assert np.array_equal(Randomness.seeded(1).bytes(32), Randomness.seeded(1).bytes(32))
-    assert Randomness().to_dict() == {"secure": True, "source": "OpenSSL"}
+    assert Randomness().to_dict() == {"secure": True, "source": "AES-256-CTR, keyed by OpenSSL"}
     assert Randomness.seeded(12345).to_dict()["secure"] is False
     assert "12345" not in str(Randomness.seeded(12345).to_dict())
     assert Randomness().bytes(3_000_000).size == 3_000_000
