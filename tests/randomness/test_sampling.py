@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet import InputError, Randomness
-from discreet.randomness import AliasTable, Thresholds, permutation, uniform
+from discreet.randomness import AliasTable, Thresholds, permutation, sampling, uniform
 
 
 class Scripted(Randomness):
@@ -184,3 +184,11 @@ def test_threads_do_not_share_a_stream():
     with ThreadPoolExecutor(8) as pool:
         blocks = list(pool.map(lambda _: source.bytes(64).tobytes(), range(16)))
     assert len(set(blocks)) == 16
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 16, 4096, 4099])
+@pytest.mark.parametrize("share", [0.0, 0.004, 0.5, 1.0])
+def test_few_marks_are_found_as_numpy_finds_them(size, share):
+    """At every size and density, in order."""
+    marks = np.random.default_rng(size).random(size) < share
+    np.testing.assert_array_equal(sampling.sparse_places(marks), np.flatnonzero(marks))
