@@ -26,8 +26,8 @@ lint: $(BIN)/.installed   ## style and types
 fuzz: $(BIN)/.installed   ## hostile plans, manifests, tables and formulas: FUZZ_SECONDS=600 make fuzz
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-60} $(BIN)/python -m pytest tests/security/test_fuzz.py -k variations -x
 
-bench: $(BIN)/.installed  ## speed, as ratios measured in one run; peers get environments of their own
-	$(BIN)/python -m benchmarks
+bench: $(BIN)/.installed  ## speed, as ratios measured in one run (QUICK=1 for fewer rows); peers get environments of their own
+	$(BIN)/python -m benchmarks $(if $(QUICK),--quick)
 
 reproduce: $(BIN)/.installed ## a paper's tables and figures: make reproduce PAPER=holohan2017
 	$(BIN)/python -m experiments.$(PAPER)
