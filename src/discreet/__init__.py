@@ -6,19 +6,20 @@ and learn from the reports with valid error bars.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from discreet import errors, mechanisms, privacy
+from discreet import errors
 from discreet._version import __version__
-from discreet.domains import Binary, Box, Categorical, Grid, Metric, Ordinal
 from discreet.errors import *  # noqa: F403  # its __all__ is the list of errors
-from discreet.manifest import Release
-from discreet.privacy import Guarantee
-from discreet.publish import Plan, release
-from discreet.randomness import Randomness
 
 if TYPE_CHECKING:
-    from discreet import design, estimate
+    from discreet import design, estimate, mechanisms, privacy
+    from discreet.domains import Binary, Box, Categorical, Grid, Metric, Ordinal
+    from discreet.manifest import Release
+    from discreet.privacy import Guarantee
+    from discreet.publish import Plan, release
+    from discreet.randomness import Randomness
 
 __all__ = [  # noqa: PLE0604  # errors.__all__ is a list of names
     "Binary",
@@ -40,11 +41,26 @@ __all__ = [  # noqa: PLE0604  # errors.__all__ is a list of names
     *errors.__all__,
 ]
 
+_MODULES = ("design", "estimate", "mechanisms", "privacy")
+_HOMES = {
+    **dict.fromkeys(("Binary", "Box", "Categorical", "Grid", "Metric", "Ordinal"), "domains"),
+    **dict.fromkeys(("Plan", "release"), "publish"),
+    "Guarantee": "privacy",
+    "Randomness": "randomness",
+    "Release": "manifest",
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Load the two largest modules when they are first asked for: a release needs neither at once."""
-    if name in ("design", "estimate"):
-        from importlib import import_module
-
+    """Load what is asked for when it is first asked for: the import itself waits for nothing."""
+    if name in _MODULES:
         return import_module(f"discreet.{name}")
-    raise AttributeError(f"module 'discreet' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'discreet' has no attribute {name!r}")
+    value = getattr(import_module(f"discreet.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
