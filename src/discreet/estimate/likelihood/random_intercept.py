@@ -1,0 +1,221 @@
+"""Yes/no truths of people (interviewers, schools) with an intercept of their own, through a randomisation.
+
+Given u_j ~ N(0, 1) the truth behind row i of group j is "yes" with probability G(x_i'β + σu_j); the report has the
+likelihood m_i of :mod:`discreet.estimate.likelihood.yes_no`. What is maximised is
+
+    Σ_j log ∫ exp(h_j(u)) du/√(2π),   h_j(u) = Σ_{i in j} log m_i(x_i'β + σu) − u²/2,
+
+by adaptive Gauss–Hermite quadrature (Liu and Pierce 1994; Pinheiro and Bates 1995): for every group the nodes are
+moved to the maximum û of h_j and stretched by 1/√(−h_j''(û)). A randomised likelihood need not be concave in u;
+the stretch is then bounded by that of the prior, doubled, and nodes are added until the log-likelihood stands still.
+The gradient is the average of the rows' scores over u given the reports, with the same nodes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.estimate.likelihood.links import Link
+
+Floats = NDArray[np.float64]
+
+#: Numbers of nodes that are tried in turn.
+NODES = (15, 31, 63, 127)
+#: Nodes suffice when more of them change the log-likelihood by less than this.
+STANDS_STILL = 1e-7
+_MODE_STEPS = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomInterceptModel:
+    """The marginal likelihood of grouped rows.
+
+    Attributes
+    ----------
+    X : array (n, p)
+        Predictors, rows of a group together.
+    given_no, given_yes : array (n,)
+        Probability of the report that was made, under a true "no" and a true "yes".
+    offset : array (n,)
+    starts : array of int
+        First row of every group.
+    link : Link
+    nodes : int
+        Of the quadrature.
+    """
+
+    X: Floats
+    given_no: Floats
+    given_yes: Floats
+    offset: Floats
+    starts: NDArray[np.intp]
+    link: Link
+    nodes: int = NODES[0]
+
+    def with_nodes(self, nodes: int) -> RandomInterceptModel:
+        """The same likelihood by a finer or coarser quadrature."""
+        return replace(self, nodes=nodes)
+
+    @property
+    def groups(self) -> int:
+        """Number of groups."""
+        return self.starts.size
+
+    @cached_property
+    def _of_row(self) -> NDArray[np.intp]:
+        """The group of every row."""
+        return np.repeat(np.arange(self.groups), np.diff(np.append(self.starts, self.X.shape[0])))
+
+    def _rowwise(self, eta: Floats) -> tuple[Floats, Floats, Floats]:
+        """Log-likelihood of each row, its first derivative in η, and minus the second."""
+        parts = self.link.parts(eta)
+        no, yes, slope = parts
+        change = self.given_yes - self.given_no
+        made = np.maximum(self.given_no * no + self.given_yes * yes, np.finfo(float).tiny)
+        first = change * slope / made
+        return np.log(made), first, first * first - change * self.link.bend(eta, parts) / made
+
+    def _by_group(self, values: Floats) -> Floats:
+        return np.asarray(np.add.reduceat(values, self.starts))
+
+    def _centres(self, fixed: Floats, sigma: float) -> tuple[Floats, Floats]:
+        """Where h_j is largest, and how wide it is there."""
+        u = np.zeros(self.groups)
+        bent = np.ones(self.groups)
+        for _ in range(_MODE_STEPS):
+            _, first, second = self._rowwise(fixed + sigma * u[self._of_row])
+            slope = sigma * self._by_group(first) - u
+            bent = sigma**2 * self._by_group(second) + 1
+            step = np.clip(slope / np.maximum(bent, 0.25), -2, 2)
+            u = u + step
+            if np.abs(step).max() < 1e-8:
+                break
+        return u, 1 / np.sqrt(np.maximum(bent, 0.25))
+
+    def value_and_slope(self, theta: Floats) -> tuple[float, Floats]:
+        """Log-likelihood at (β, σ), and its gradient."""
+        sigma = float(theta[-1])
+        fixed = self.X @ theta[:-1] + self.offset
+        centre, width = self._centres(fixed, sigma)
+        points, weights = np.polynomial.hermite.hermgauss(self.nodes)
+        logs = np.empty((self.nodes, self.groups))
+        slopes = np.empty((self.nodes, fixed.size))
+        places = centre + math.sqrt(2) * width * points[:, None]
+        for k, u in enumerate(places):
+            made, slopes[k], _ = self._rowwise(fixed + sigma * u[self._of_row])
+            logs[k] = np.log(weights[k]) + points[k] ** 2 + self._by_group(made) - u**2 / 2
+        top = logs.max(axis=0)
+        share = np.exp(logs - top)
+        total = share.sum(axis=0)
+        share /= total
+        value = float((top + np.log(total) + np.log(width) - 0.5 * math.log(math.pi)).sum())
+        along = np.einsum("kn,kn->n", share[:, self._of_row], slopes)
+        spread = np.einsum("kn,kn->n", (share * places)[:, self._of_row], slopes)
+        return value, np.append(self.X.T @ along, spread.sum())
+
+    def information(self, theta: Floats) -> Floats:
+        """Observed information: minus the derivative of the gradient, by central differences."""
+        columns = []
+        for j in range(theta.size):
+            step = np.zeros(theta.size)
+            step[j] = 1e-4 * max(1.0, abs(theta[j]))
+            up, down = self.value_and_slope(theta + step)[1], self.value_and_slope(theta - step)[1]
+            columns.append((down - up) / (2 * step[j]))
+        matrix = np.array(columns)
+        return np.asarray((matrix + matrix.T) / 2)
+
+    def effects(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of every group's intercept σu_j given its reports."""
+        sigma = float(theta[-1])
+        fixed = self.X @ theta[:-1] + self.offset
+        centre, width = self._centres(fixed, sigma)
+        points, weights = np.polynomial.hermite.hermgauss(self.nodes)
+        places = centre + math.sqrt(2) * width * points[:, None]
+        logs = np.array(
+            [
+                np.log(weights[k])
+                + points[k] ** 2
+                + self._by_group(self._rowwise(fixed + sigma * u[self._of_row])[0])
+                - u**2 / 2
+                for k, u in enumerate(places)
+            ]
+        )
+        share = np.exp(logs - logs.max(axis=0))
+        share /= share.sum(axis=0)
+        mean = (share * places).sum(axis=0)
+        variance = (share * places**2).sum(axis=0) - mean**2
+        return sigma * mean, abs(sigma) * np.sqrt(np.maximum(variance, 0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Maximum:
+    """Where the marginal likelihood is largest."""
+
+    theta: Floats
+    value: float
+    information: Floats
+    model: RandomInterceptModel
+    converged: bool
+    quadrature_error: float
+
+
+def maximise(model: RandomInterceptModel, start: Floats) -> Maximum:
+    """The maximum over (β, σ), σ ≥ 0, from several spreads and the coefficients without any.
+
+    Nodes are added until they change the log-likelihood at the maximum by less than 1e-7.
+    """
+    best: Maximum | None = None
+    for nodes in NODES:
+        model = model.with_nodes(nodes)
+        found = [_climb(model, first) for first in _starts(start, best)]
+        theta, value, converged = max(found, key=lambda candidate: candidate[1])
+        finer = model.with_nodes(2 * nodes + 1).value_and_slope(theta)[0]
+        best = Maximum(
+            theta=theta,
+            value=value,
+            information=model.information(theta),
+            model=model,
+            converged=converged,
+            quadrature_error=abs(finer - value),
+        )
+        if best.quadrature_error < STANDS_STILL:
+            break
+    assert best is not None
+    return best
+
+
+def _starts(coefficients: Floats, best: Maximum | None) -> list[Floats]:
+    if best is not None:
+        return [best.theta]
+    return [np.append(coefficients, sigma) for sigma in (0.3, 1.0, 2.5)]
+
+
+def _climb(model: RandomInterceptModel, start: Floats) -> tuple[Floats, float, bool]:
+    """A quasi-Newton search, finished by Newton steps; the sign of σ means nothing and is made positive."""
+    from scipy.optimize import minimize
+
+    def falling(theta: Floats) -> tuple[float, Floats]:
+        value, slope = model.value_and_slope(theta)
+        return -value, -slope
+
+    theta = minimize(falling, start, jac=True, method="BFGS", options={"gtol": 1e-5}).x
+    theta[-1] = abs(theta[-1])
+    value, slope = model.value_and_slope(theta)
+    for _ in range(10):
+        information = model.information(theta)
+        if np.linalg.eigvalsh(information)[0] <= 0:
+            break
+        step = np.linalg.solve(information, slope)
+        if float(slope @ step) < 1e-12:
+            return theta, value, True
+        trial, trial_slope = model.value_and_slope(theta + step)
+        if not trial >= value - 1e-9:
+            break
+        theta, value, slope = theta + step, trial, trial_slope
+    theta[-1] = abs(theta[-1])
+    return theta, value, bool(abs(float(slope @ slope)) < 1e-8)
