@@ -114,7 +114,7 @@ def test_a_table_that_does_not_match_its_manifest_is_no_release(name, out, table
     monkeypatch.setattr(storage, "EMBEDDED_BYTES", 100)
     path, beside = out / name, out / f"{name}.manifest.json"
     release(table, plan_of(title="old"), path)
-    other = release(table, plan_of(title="other"), out / f"other{path.suffix}")
+    other = release(table.slice(0, 3), plan_of(title="other"), out / f"other{path.suffix}")
     beside.write_bytes((out / f"other{path.suffix}.manifest.json").read_bytes())
     with pytest.raises(ManifestError, match="SHA-256 differs"):
         Release.open(path)
@@ -153,7 +153,7 @@ def test_readers_see_old_or_new_in_the_middle_of_a_replacement(out, table, monke
     from discreet.publish.run import commit
 
     path, seen = out / "out.csv", []
-    release(table, plan_of(title="old"), path)
+    release(table.slice(0, 3), plan_of(title="old"), path)  # with as many rows the bytes could be the same
     real = commit.take_name, commit.finish
 
     def look(step):
