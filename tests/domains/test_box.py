@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.domains.box import Box
+from discreet import domains
+from discreet.domains import Binary, Box, FiniteDomain, Grid, WithBlank
 from discreet.errors import DomainError
 
 
@@ -77,8 +78,30 @@ def test_round_trip_and_no_codes():
     assert Box.from_dict(box.to_dict()) == box
     assert hash(Box.from_dict(box.to_dict())) == hash(box)
     assert box.column(1) == Box(-3.5, 7)
-    with pytest.raises(DomainError, match="not a list"):
-        _ = box.size
+    assert not isinstance(box, FiniteDomain)
+    assert not any(hasattr(box, name) for name in ("size", "label", "labels", "codes"))
+    with pytest.raises(DomainError, match="list of values, not to a Box"):
+        WithBlank(box)
+    with pytest.raises(DomainError, match="list of values, not to a Box"):
+        domains.from_dict({"kind": "blank", "inner": box.to_dict()})
+
+
+@pytest.mark.parametrize(
+    ("domain", "inside", "outside"),
+    [(Binary(), ["yes", "no"], None), (Grid(0, 10, 11), [0.0, 10.0], None), (Box(0, 10), [0.0, 10.0], [-3.0, 12.5])],
+    ids=lambda value: type(value).__name__,
+)
+def test_every_domain_honours_the_same_contract(domain, inside, outside):
+    """Encode and decode give values back in the declared types; reports of numbers may leave the box, truths not."""
+    codes = domain.encode(inside)
+    assert codes.dtype == domain.code_dtype
+    assert domain.decode(codes).tolist() == domain.decode_arrow(codes).to_pylist() == inside
+    assert domain.decode_arrow(codes).type == domain.arrow_type
+    assert domain.encode_reports(inside)[0].tolist() == codes.tolist()
+    if outside is not None:
+        assert domain.encode_reports(outside)[0].tolist() == outside
+        with pytest.raises(DomainError):
+            domain.encode(outside)
 
 
 def test_a_cell_that_is_no_number_is_told_the_bounds():

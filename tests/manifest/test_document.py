@@ -12,7 +12,6 @@ import pytest
 from discreet import Binary, ManifestError, MechanismError, design
 from discreet.domains import Categorical
 from discreet.manifest import Block, Manifest, Survey, json_schema
-from discreet.manifest.block import report_domain
 from discreet.mechanisms import BinaryResponse, ChannelResponse
 from tests.manifest.examples import DICE, EXAMPLES, block, manifest_of
 
@@ -251,7 +250,7 @@ def test_four_reports_say_which_ones_are_certain():
 def test_made_up_report_labels_are_all_different():
     """Several reports that point to the same truth are numbered."""
     channel = ChannelResponse([["1/2", "1/4", "1/8", "1/8"], ["1/4", "1/8", "1/2", "1/8"]])
-    assert report_domain(Binary(False, True), channel).labels == ["false", "false (2)", "true", "false (3)"]
+    assert channel.report_domain(Binary(False, True)).labels == ["false", "false (2)", "true", "false (3)"]
 
 
 @pytest.mark.parametrize(

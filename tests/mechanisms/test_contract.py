@@ -12,12 +12,13 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from discreet import DomainError, InputError, ManifestError, Randomness, mechanisms
+from discreet import Categorical, DomainError, InputError, ManifestError, Randomness, mechanisms
 from discreet.mechanisms import (  # noqa: F401  # for eval(repr)
     BinaryResponse,
     BipartiteResponse,
     ChannelResponse,
     ExponentialResponse,
+    FiniteMechanism,
     GeneralizedResponse,
 )
 from discreet.privacy.bounds import exp_bounds, log_bounds
@@ -242,3 +243,24 @@ def test_weights_must_be_integers_written_as_text(kind, rows):
     """A number would have gone through floating point somewhere."""
     with pytest.raises(ManifestError):
         mechanisms.from_dict({"kind": kind, "denominator": "4", "rows": rows})
+
+
+class _Long(FiniteMechanism):
+    """A channel that is too large to be written out, with a few more reports than truths."""
+
+    kind = "long"
+    epsilon = None
+    shape = (5_000_000, 5_000_021)
+    denominator = 1
+
+    def _rows(self):
+        raise AssertionError
+
+    _sample = to_dict = from_dict = _rows
+
+
+def test_reports_of_a_channel_that_cannot_be_written_out_are_numbered():
+    """Labels are not made from a matrix that does not fit; a list of as many labels as truths is kept."""
+    truths = Categorical(range(5_000_000))
+    assert _Long().report_domain(truths) == Categorical(range(5_000_021))
+    assert GeneralizedResponse(5_000_000, 1.0).report_domain(truths) is truths

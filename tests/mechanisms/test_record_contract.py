@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from discreet import InputError, Randomness, mechanisms
-from discreet.mechanisms import JointResponse
+from discreet.mechanisms import FiniteMechanism, JointResponse, RecordMechanism
 from tests.mechanisms.catalogue import FINITE, RECORDS
 
 ALL = pytest.mark.parametrize("name", list(RECORDS))
@@ -109,3 +109,18 @@ def test_the_guarantee_is_readable_and_plain(name):
     guarantee = RECORDS[name][0].guarantee
     assert len(guarantee.explain()) > 40
     assert json.loads(json.dumps(guarantee.to_dict()))
+
+
+@ALL
+def test_every_record_mechanism_answers_the_same_questions(name):
+    """Columns, the promise about a record, and what one column alone went through, whatever the kind."""
+    mechanism = RECORDS[name][0]
+    assert isinstance(mechanism, RecordMechanism)
+    assert not isinstance(mechanism, FiniteMechanism)
+    assert mechanism.dimension == _records(mechanism, 1).shape[1]
+    assert mechanism.record_guarantee.unit == "record"
+    last = mechanism.view(mechanism.dimension - 1)
+    assert isinstance(last, FiniteMechanism) or last.dimension == 1
+    assert last.guarantee.epsilon <= mechanism.record_guarantee.epsilon
+    with pytest.raises(InputError):
+        mechanism.view(mechanism.dimension)

@@ -14,7 +14,7 @@ from discreet import arguments
 from discreet.design.efficient_variance import efficient_variance, likelihood_ratio_margin, worst_efficient_variance
 from discreet.errors import DesignError
 from discreet.mechanisms import FiniteMechanism
-from discreet.mechanisms.base import MAX_MATRIX
+from discreet.mechanisms.finite import MAX_MATRIX
 from discreet.mechanisms.inverse import UniformInverse
 
 #: How far likelihood-ratio intervals may be wider than the margin that normal theory promises.

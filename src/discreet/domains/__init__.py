@@ -8,12 +8,24 @@ from typing import Any
 from discreet.domains.base import Domain
 from discreet.domains.blank import WithBlank
 from discreet.domains.box import Box
+from discreet.domains.finite import FiniteDomain
 from discreet.domains.grid import Grid
 from discreet.domains.listed import Binary, Categorical, Ordinal
 from discreet.domains.metric import Metric
 from discreet.errors import ManifestError
 
-__all__ = ["Binary", "Box", "Categorical", "Domain", "Grid", "Metric", "Ordinal", "WithBlank", "from_dict"]
+__all__ = [
+    "Binary",
+    "Box",
+    "Categorical",
+    "Domain",
+    "FiniteDomain",
+    "Grid",
+    "Metric",
+    "Ordinal",
+    "WithBlank",
+    "from_dict",
+]
 
 #: Every kind that a manifest can name. Entries are added, never changed.
 KINDS: dict[str, type[Domain]] = {cls.kind: cls for cls in (Binary, Categorical, Ordinal, Grid, WithBlank, Metric, Box)}

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.domains.base import Domain
+from discreet.domains.finite import FiniteDomain
+from discreet.errors import DomainError
 
 
 @dataclass(frozen=True)
-class WithBlank(Domain):
+class WithBlank(FiniteDomain):
     """Another domain and the blank, which has the last code and decodes to null."""
 
-    inner: Domain
+    inner: FiniteDomain
 
     kind: ClassVar[str] = "blank"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.inner, FiniteDomain):
+            raise DomainError(f"a blank is added to a list of values, not to a {type(self.inner).__name__}")
 
     @property
     def size(self) -> int:
@@ -81,4 +86,4 @@ class WithBlank(Domain):
         """Rebuild from plain data."""
         from discreet.domains import from_dict
 
-        return cls(from_dict(data.get("inner", {})))
+        return cls(cast("FiniteDomain", from_dict(data.get("inner", {}))))  # the constructor looks at it

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
@@ -137,6 +137,11 @@ class Box(Domain):
         """Floats, one column per coordinate."""
         return pa.float64()
 
+    @property
+    def code_dtype(self) -> np.dtype[Any]:
+        """Numbers are their own codes."""
+        return np.dtype(np.float64)
+
     def parse(self, text: pa.Array) -> pa.Array:
         """Numbers from text cells."""
         try:
@@ -151,6 +156,10 @@ class Box(Domain):
         numbers, missing = self.numbers(values)
         return self.check(numbers)[:, 0], missing
 
+    def encode_reports(self, values: Any) -> tuple[Floats, NDArray[np.bool_] | None]:
+        """The numbers as they are: reports are never clamped to the box."""
+        return self.numbers(values)
+
     def numbers(self, values: Any) -> tuple[Floats, NDArray[np.bool_] | None]:
         """The numbers of one column, not checked against the bounds, and a mask of missing ones."""
         array = as_arrow(values)
@@ -161,22 +170,6 @@ class Box(Domain):
         missing = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
         floats = pc.fill_null(array.cast(pa.float64(), safe=False), self.low[0])
         return np.asarray(floats.to_numpy(zero_copy_only=False)), missing
-
-    def _no_codes(self) -> NoReturn:
-        raise DomainError("a box holds numbers, not a list of values with codes")
-
-    @property
-    def size(self) -> int:
-        """A box has no list of values."""
-        self._no_codes()
-
-    def label(self, code: int) -> Any:  # noqa: ARG002  # a box has no codes
-        """A box has no list of values."""
-        self._no_codes()
-
-    def codes(self, values: pa.Array) -> pa.Array:  # noqa: ARG002  # a box has no codes
-        """A box has no list of values."""
-        self._no_codes()
 
     def encode(self, values: Any, *, column: str | None = None, first_row: int = 0) -> NDArray[Any]:
         """The numbers themselves, checked: a box has no codes."""

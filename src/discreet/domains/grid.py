@@ -14,14 +14,14 @@ import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import limits
-from discreet.domains.base import Domain
+from discreet.domains.finite import FiniteDomain
 from discreet.domains.labels import ArrayLabels
 from discreet.domains.losses import OnALine
 from discreet.errors import DomainError, ManifestError
 
 
 @dataclass(frozen=True)
-class Grid(OnALine, Domain):
+class Grid(OnALine, FiniteDomain):
     """Numbers in [low, high], rounded to the nearest of equally spaced points; ties go down.
 
     The rounding error is at most ``step/2``. A number outside [low, high] is an error, never clipped.

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments, limits
-from discreet.domains.base import Domain
 from discreet.domains.columns import is_text
+from discreet.domains.finite import FiniteDomain
 from discreet.domains.labels import ArrayLabels, RangeLabels, make_labels
 from discreet.domains.losses import OnALine
 from discreet.errors import DomainError, ManifestError
@@ -22,7 +22,7 @@ from discreet.plain_text import ARROW_CONTROL
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class ListedDomain(Domain):
+class ListedDomain(FiniteDomain):
     """A domain given by the list of its values."""
 
     _labels: RangeLabels | ArrayLabels

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import arguments
-from discreet.domains import Domain
+from discreet.domains import FiniteDomain
 from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate.moments import MAX_COVARIANCE, conditional_variances
 from discreet.estimate.profile_likelihood import General, Profile, Symmetric, TwoValues
@@ -58,9 +58,9 @@ class Channels:
         if len(sizes) > 1:
             raise EstimationError("the designs of one column must have the same number of true values")
         size = sizes.pop()
-        if labels is not None and not isinstance(labels, Domain):
+        if labels is not None and not isinstance(labels, FiniteDomain):
             labels = arguments.listed(labels, "labels", EstimationError)
-        known = labels.size if isinstance(labels, Domain) else size if labels is None else len(labels)
+        known = labels.size if isinstance(labels, FiniteDomain) else size if labels is None else len(labels)
         if known != size:
             raise EstimationError(f"the mechanism has {size} true values but there are {known} labels")
         if len(mechanisms) > 1 and size > MAX_COVARIANCE:
@@ -88,7 +88,7 @@ class Channels:
         """The label of a true value, or its code when there are no labels."""
         if self.labels is None:
             return code
-        return self.labels.label(code) if isinstance(self.labels, Domain) else self.labels[code]
+        return self.labels.label(code) if isinstance(self.labels, FiniteDomain) else self.labels[code]
 
     @cached_property
     def inverse(self) -> Inverse:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.domains import Domain
+from discreet.domains import FiniteDomain
 from discreet.errors import DomainError, EstimationError
 from discreet.estimate import display, intervals
 from discreet.estimate.channels import Channels
@@ -85,7 +85,7 @@ class Frequencies:
         labels = self.channels.labels
         if labels is None:
             return range(self.channels.truths)
-        return labels.labels if isinstance(labels, Domain) else list(labels)
+        return labels.labels if isinstance(labels, FiniteDomain) else list(labels)
 
     def __getitem__(self, value: Any) -> ValueFrequency:
         return ValueFrequency(self, self._code(value))
@@ -107,7 +107,7 @@ class Frequencies:
         """The code of a true value."""
         labels = self.channels.labels
         try:
-            if isinstance(labels, Domain):
+            if isinstance(labels, FiniteDomain):
                 return int(labels.encode([value])[0])
             return list(self.labels).index(value)
         except (DomainError, ValueError):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self, cast, get_args
 
 from discreet import domains, mechanisms
-from discreet.domains import Box, Categorical, Domain, WithBlank
+from discreet.domains import Box, Domain, FiniteDomain, WithBlank
 from discreet.domains.listed import ListedDomain
 from discreet.errors import ManifestError, MechanismError
 from discreet.manifest.checks import damaged, mapping, names, optional_text, text
@@ -52,8 +52,8 @@ class Block:
     """
 
     columns: tuple[str, ...]
-    domain: Domain
-    reports: Domain
+    domain: FiniteDomain
+    reports: FiniteDomain
     mechanism: Mechanism | None
     by: str | None = None
     designs: Mapping[str, Mechanism] = field(default_factory=dict, hash=False)
@@ -61,7 +61,7 @@ class Block:
     collected: bool = False
     guarantee: Guarantee
     #: The domain of every column, for columns that were randomised together; empty when they share ``domain``.
-    domains: tuple[Domain, ...] = ()
+    domains: tuple[FiniteDomain, ...] = ()
     #: Whether numbers outside a box were moved to its bounds.
     clip: bool = False
 
@@ -104,7 +104,9 @@ class Block:
         position = self.columns.index(name)
         if isinstance(self.mechanism, ZeroInflatedLaplace):
             one = self.mechanism.coordinates([position])
-            return replace(self, columns=(name,), domain=one.box, reports=one.box, mechanism=one)
+            return replace(
+                self, columns=(name,), domain=cast("Any", one.box), reports=cast("Any", one.box), mechanism=one
+            )
         view = self.mechanism.view(position)
         domain = self.domains[position]
         return Block(
@@ -120,7 +122,7 @@ class Block:
         if isinstance(mechanism, ZeroInflatedLaplace) != isinstance(self.domain, Box):
             raise MechanismError("zero-inflated Laplace noise is for a box, and a box for nothing else")
         if isinstance(mechanism, ZeroInflatedLaplace):
-            if self.domain != mechanism.box or self.reports != mechanism.box:
+            if not all(mechanism.box == box for box in cast("tuple[Any, ...]", (self.domain, self.reports))):
                 raise MechanismError("the box of the block is not the one of its mechanism")
             if len(self.columns) != mechanism.dimension:
                 raise MechanismError(f"a box of {mechanism.dimension} coordinates needs as many columns")
@@ -138,21 +140,21 @@ class Block:
     def of(
         cls,
         columns: tuple[str, ...],
-        domain: Domain,
+        domain: Any,
         mechanism: Mechanism | None,
         *,
-        reports: Domain | None = None,
+        reports: Any = None,
         by: str | None = None,
         designs: Mapping[str, Mechanism] | None = None,
         missing: Missing = "reject",
         collected: bool = False,
-        domains: tuple[Domain, ...] = (),
+        domains: tuple[FiniteDomain, ...] = (),
         clip: bool = False,
     ) -> Self:
         """A block with its guarantee worked out; reports are labelled after the truths unless said otherwise."""
         if reports is None:
             first = mechanism if mechanism is not None else next(iter((designs or {}).values()), None)
-            reports = report_domain(domain, first)
+            reports = first.report_domain(domain) if isinstance(first, FiniteMechanism) else domain
         return cls(
             columns=columns,
             domain=domain,
@@ -248,7 +250,7 @@ class Block:
     __str__ = summary
 
 
-def _domain(data: Any) -> Domain:
+def _domain(data: Any) -> Any:
     domain = domains.from_dict(mapping(data, "a domain"))
     inner = domain.inner if isinstance(domain, WithBlank) else domain
     if isinstance(inner, ListedDomain):
@@ -259,32 +261,3 @@ def _domain(data: Any) -> Domain:
 def _design_name(mechanism: Mechanism) -> str:
     procedure = getattr(mechanism, "procedure", None)
     return str(procedure.name) if procedure is not None else f"{mechanism.kind} response"
-
-
-def report_domain(domain: Domain, mechanism: Mechanism | None) -> Domain:
-    """The labels of the reports: those of the truths when there are as many, else made from the channel.
-
-    A report that only one truth can give is called "yes (certain)"; any other is named after the truth under
-    which it is most likely, the smaller code in a tie, and numbered when that name is taken.
-    """
-    if not isinstance(mechanism, FiniteMechanism) or mechanism.shape[1] == domain.size:
-        return domain
-    labels: list[str] = []
-    for column in zip(*mechanism.weights(), strict=True):
-        name = _label_text(domain.label(column.index(max(column))))
-        if sum(weight > 0 for weight in column) == 1:
-            name += " (certain)"
-        labels.append(_unused(name, labels))
-    return Categorical(labels)
-
-
-def _unused(name: str, taken: list[str]) -> str:
-    if name not in taken:
-        return name
-    return next(f"{name} ({n})" for n in range(2, len(taken) + 3) if f"{name} ({n})" not in taken)
-
-
-def _label_text(label: Any) -> str:
-    if label is None:
-        return "blank"
-    return str(label).lower() if isinstance(label, bool) else str(label)

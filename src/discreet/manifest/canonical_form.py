@@ -33,7 +33,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from discreet.domains import Box, Domain
+from discreet.domains import Domain, FiniteDomain
 from discreet.domains.columns import is_text
 from discreet.errors import ReleaseError
 
@@ -137,7 +137,7 @@ def column_forms(schema: pa.Schema, reports: Mapping[str, Domain], *, text: bool
 
 def _form(field: pa.Field, reports: Domain | None, text: bool) -> ColumnForm:
     if reports is not None:
-        return CellForm(pa.float64()) if isinstance(reports, Box) else ReportForm(reports.size)
+        return ReportForm(reports.size) if isinstance(reports, FiniteDomain) else CellForm(reports.arrow_type)
     if text:
         return TextForm()
     try:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from discreet.domains import Box, Domain
+from discreet.domains import Domain, FiniteDomain
 from discreet.domains.columns import is_text
 from discreet.errors import DomainError, ReleaseError
 from discreet.manifest.canonical_form import form_of
@@ -27,8 +27,8 @@ MAX_DICTIONARY = 1 << 16
 
 def report_type(reports: Domain) -> pa.DataType:
     """The type of a released column."""
-    kind = reports.arrow_type
-    return kind.value_type if pa.types.is_dictionary(kind) and reports.size > MAX_DICTIONARY else kind
+    kind, long = reports.arrow_type, isinstance(reports, FiniteDomain) and reports.size > MAX_DICTIONARY
+    return kind.value_type if pa.types.is_dictionary(kind) and long else kind
 
 
 class ReleasedColumn:
@@ -84,9 +84,7 @@ class ReleasedColumn:
     ) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         try:
             values = reports.parse(cells) if is_text(cells.type) else cells
-            # Reports of numbers are never clamped to the box.
-            read = reports.numbers if isinstance(reports, Box) else reports.encode_with_missing
-            return read(values)
+            return reports.encode_reports(values)
         except DomainError as error:
             raise error.at(column=self.name, first_row=first_row) from None
 

@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from discreet.errors import ManifestError
-from discreet.mechanisms.base import FiniteMechanism, Mechanism
+from discreet.mechanisms.base import Mechanism
 from discreet.mechanisms.binary import BinaryResponse
 from discreet.mechanisms.bipartite import BipartiteResponse
 from discreet.mechanisms.channel import ChannelResponse
 from discreet.mechanisms.exponential import ExponentialResponse
+from discreet.mechanisms.finite import FiniteMechanism
 from discreet.mechanisms.generalized import GeneralizedResponse
 from discreet.mechanisms.joint import JointResponse
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
+from discreet.mechanisms.record import RecordMechanism
 
 __all__ = [
     "BinaryResponse",
@@ -24,6 +26,7 @@ __all__ = [
     "GeneralizedResponse",
     "JointResponse",
     "Mechanism",
+    "RecordMechanism",
     "ZeroInflatedLaplace",
     "from_dict",
 ]

@@ -1,31 +1,24 @@
-"""What every mechanism is: a frozen value whose exact channel is the one source of truth."""
+"""What every mechanism is: a frozen value that promises something, randomises, and can be written down."""
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments, limits
-from discreet.errors import DomainError, ManifestError, MechanismError
-from discreet.mechanisms.inverse import Inverse, dense_inverse
-from discreet.privacy import Certificate, Guarantee, certify
-from discreet.privacy.exact import Rows
-from discreet.randomness import Randomness, resolve
-
-#: Largest number of truths or reports for which a full matrix is written out (2^24 numbers, 128 MB).
-MAX_MATRIX = 4096
-#: Codes handled at once: the working arrays of a step stay in the second-level cache.
-CHUNK = 1 << 18
+from discreet.errors import ManifestError, MechanismError
+from discreet.privacy import Guarantee
+from discreet.randomness import Randomness
 
 
 class Mechanism(ABC):
-    """How one value is randomised. A mechanism holds no random state and can be shared freely."""
+    """How values are randomised. A mechanism holds no random state and can be shared freely.
+
+    Values go in one by one (:class:`FiniteMechanism`) or as whole records (:class:`RecordMechanism`).
+    """
 
     #: The name under which a manifest knows this kind. It never changes.
     kind: ClassVar[str]
@@ -33,7 +26,7 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
-        """What is promised about one value, recomputed from the exact channel."""
+        """What is promised, recomputed from the exact law of the reports."""
 
     @abstractmethod
     def privatize(self, x: ArrayLike, randomness: Randomness | None = None) -> NDArray[Any]:
@@ -47,123 +40,6 @@ class Mechanism(ABC):
     @abstractmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Rebuild from the integers of ``to_dict``."""
-
-
-class FiniteMechanism(Mechanism):
-    """A mechanism with finitely many truths and reports: a channel of exact integer weights.
-
-    ``weights()[x][y] / denominator`` is the probability of report y under truth x. ε, sampler, likelihood and
-    inverse all derive from it; where a subclass has a closed form, the tests compare the two.
-    """
-
-    #: The ε at which an (ε, δ) guarantee is stated; None states the pure guarantee.
-    epsilon: float | None
-
-    @property
-    @abstractmethod
-    def shape(self) -> tuple[int, int]:
-        """Number of truths and number of reports."""
-
-    @property
-    @abstractmethod
-    def denominator(self) -> int:
-        """The sum of every row of weights."""
-
-    @abstractmethod
-    def _rows(self) -> Rows:
-        """All rows of weights; only called when they fit."""
-
-    @abstractmethod
-    def _sample(self, codes: NDArray[Any], randomness: Randomness) -> NDArray[Any]:
-        """Reports for a chunk of valid codes."""
-
-    def weights(self) -> Rows:
-        """Exact integers, one row per truth, each row summing to ``denominator``."""
-        if max(self.shape) > MAX_MATRIX:
-            raise MechanismError(
-                f"the full matrix of {self.shape[0]} × {self.shape[1]} is over the limit of {MAX_MATRIX}; "
-                "the closed form in to_dict() says the same"
-            )
-        return self._rows()
-
-    def matrix(self) -> NDArray[np.float64]:
-        """The channel in floats: ``Q[x, y] = P(report y | truth x)``."""
-        denominator = self.denominator
-        return np.array([[weight / denominator for weight in row] for row in self.weights()])
-
-    @cached_property
-    def certificate(self) -> Certificate:
-        """What the integers really give."""
-        return certify(self, self.epsilon)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What is promised about one value: recomputed from the finished weights and rounded up."""
-        return self.certificate.guarantee
-
-    @cached_property
-    def inverse(self) -> Inverse:
-        """The linear map from report shares to unbiased frequencies."""
-        return dense_inverse(self.weights(), self.denominator)
-
-    @property
-    def report_dtype(self) -> np.dtype[Any]:
-        """The smallest unsigned integers that hold every report."""
-        return np.min_scalar_type(self.shape[1] - 1)
-
-    def privatize(self, x: ArrayLike, randomness: Randomness | None = None) -> NDArray[Any]:
-        """Randomise codes 0 … N − 1; returns report codes of the same shape.
-
-        Parameters
-        ----------
-        x : array of int or bool
-            True codes.
-        randomness : Randomness, optional
-            The secure source by default.
-        """
-        source = resolve(randomness)
-        codes = self._valid_codes(x)
-        flat = codes.reshape(-1)
-        out = np.empty(flat.size, self.report_dtype)
-        for start in range(0, flat.size, CHUNK):
-            out[start : start + CHUNK] = self._sample(flat[start : start + CHUNK], source)
-        return out.reshape(codes.shape)
-
-    def _valid_codes(self, x: ArrayLike) -> NDArray[Any]:
-        codes = arguments.array(x, "codes", DomainError)
-        if codes.dtype == np.bool_:
-            codes = codes.view(np.uint8)
-        if codes.size == 0:
-            return codes.astype(np.uint8)
-        truths = self.shape[0]
-        expected = f"a whole number from 0 to {truths - 1}"
-        if codes.dtype.kind not in "iu":
-            raise DomainError(f"codes must be integers, not {codes.dtype}", expected=expected)
-        if codes.max() >= truths or (codes.dtype.kind == "i" and codes.min() < 0):
-            bad = int(np.flatnonzero((codes.reshape(-1) >= truths) | (codes.reshape(-1) < 0))[0])
-            raise DomainError("a code is out of range", row=bad, expected=expected, value=codes.flat[bad])
-        return codes
-
-    def instructions(self) -> str:
-        """The rule that a person with a spinner follows, for channels that a person can follow."""
-        truths, reports = self.shape
-        if truths > 12 or reports > 12:
-            raise MechanismError(
-                f"a channel of {truths} answers and {reports} reports is for a device, not for a spinner"
-            )
-        lines = ["Spin a spinner that nobody else sees. Then:"]
-        for x, row in enumerate(self.weights()):
-            shares = ", ".join(
-                f'"{y}" on {_share(weight, self.denominator)} of the circle' for y, weight in enumerate(row) if weight
-            )
-            lines.append(f"  if your true answer is {x}, report {shares}.")
-        return "\n".join(lines)
-
-
-def _share(weight: int, denominator: int) -> str:
-    divisor = math.gcd(weight, denominator)
-    top, bottom = weight // divisor, denominator // divisor
-    return f"{top}/{bottom}" if bottom <= 1000 else f"{weight / denominator:.4%}"
 
 
 def stored_int(data: Mapping[str, Any], key: str) -> int:

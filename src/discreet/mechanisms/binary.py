@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import ManifestError, MechanismError
-from discreet.mechanisms.base import FiniteMechanism, stated_epsilon, stored_epsilon, stored_int, stored_rows
+from discreet.mechanisms.base import stated_epsilon, stored_epsilon, stored_int, stored_rows
+from discreet.mechanisms.finite import FiniteMechanism
 from discreet.mechanisms.procedures import Procedure, procedure
 from discreet.privacy.exact import Rows, probability
 from discreet.randomness import Randomness, Thresholds

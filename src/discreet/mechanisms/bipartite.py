@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
 from discreet.errors import ManifestError, MechanismError, NotIdentifiedError
-from discreet.mechanisms.base import MAX_MATRIX, FiniteMechanism, stored_int
+from discreet.mechanisms.base import stored_int
+from discreet.mechanisms.finite import MAX_MATRIX, FiniteMechanism
 from discreet.mechanisms.generalized import MAX_SIZE
 from discreet.mechanisms.integers import weight
 from discreet.mechanisms.inverse import Inverse, UniformInverse, dense_inverse

@@ -7,13 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from discreet.errors import ManifestError, MechanismError, PrivacyError
-from discreet.mechanisms.base import (
-    MAX_MATRIX,
-    stated_epsilon,
-    stored_epsilon,
-    stored_int,
-    stored_rows,
-)
+from discreet.mechanisms.base import stated_epsilon, stored_epsilon, stored_int, stored_rows
+from discreet.mechanisms.finite import MAX_MATRIX
 from discreet.mechanisms.rounding import checked_epsilon, private_rows
 from discreet.mechanisms.written_out import WrittenOut
 from discreet.privacy.exact import Rows, exact_rows

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from discreet import arguments
 from discreet.errors import ManifestError, MechanismError
-from discreet.mechanisms.base import FiniteMechanism, stored_int
+from discreet.mechanisms.base import stored_int
+from discreet.mechanisms.finite import FiniteMechanism
 from discreet.mechanisms.integers import weight
 from discreet.mechanisms.inverse import Inverse, UniformInverse
 from discreet.mechanisms.rounding import checked_epsilon, keep_and_other

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from discreet.mechanisms.base import FiniteMechanism
+from discreet.mechanisms.finite import FiniteMechanism
 from discreet.privacy.exact import Rows
 from discreet.randomness import AliasTable, Randomness
 

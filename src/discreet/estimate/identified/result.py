@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
-from discreet.domains import Domain
+from discreet.domains import FiniteDomain
 from discreet.errors import EstimationError
 from discreet.estimate import display, intervals
 from discreet.estimate.channels import Channels
@@ -121,7 +121,7 @@ class FrequencyBounds:
         labels = self.channels.labels
         if labels is None:
             return range(self.channels.truths)
-        return labels.labels if isinstance(labels, Domain) else list(labels)
+        return labels.labels if isinstance(labels, FiniteDomain) else list(labels)
 
     @cached_property
     def _channel(self) -> Floats:

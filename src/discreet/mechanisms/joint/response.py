@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
 from discreet.errors import DomainError, ManifestError, MechanismError
-from discreet.mechanisms.base import Mechanism
 from discreet.mechanisms.joint.drawing import bernoulli_columns
 from discreet.mechanisms.joint.grouped import GroupedLaw
 from discreet.mechanisms.joint.law import Floats, Law, checked_sizes, stored_integers
 from discreet.mechanisms.joint.product import ProductLaw
 from discreet.mechanisms.joint.star import StarLaw
 from discreet.mechanisms.joint.threshold import ThresholdLaw
+from discreet.mechanisms.record import RecordMechanism
 from discreet.privacy import Guarantee
 from discreet.privacy.bounds import log_up
 from discreet.randomness import Randomness, resolve, uniform
@@ -37,7 +37,7 @@ _CELLS = 1 << 22
 
 
 @dataclass(frozen=True, repr=False)
-class JointResponse(Mechanism):
+class JointResponse(RecordMechanism):
     """Several attributes of a record, randomised together (Yamamoto and Shibuya 2024).
 
     A random pattern says which attributes are reported truthfully; the others report any of their other values.
@@ -92,6 +92,11 @@ class JointResponse(Mechanism):
     def sizes(self) -> tuple[int, ...]:
         """Number of values of every attribute."""
         return self.law.sizes
+
+    @property
+    def dimension(self) -> int:
+        """Number of attributes."""
+        return len(self.law.sizes)
 
     @cached_property
     def guarantee(self) -> Guarantee:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import ManifestError, MechanismError
-from discreet.mechanisms.base import MAX_MATRIX, FiniteMechanism
+from discreet.mechanisms.finite import MAX_MATRIX, FiniteMechanism
 from discreet.mechanisms.inverse import DenseInverse, Inverse, UniformInverse
 from discreet.mechanisms.joint.law import bits_of, checked_subset
 from discreet.mechanisms.joint.response import JointResponse

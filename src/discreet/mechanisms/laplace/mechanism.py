@@ -15,13 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 from discreet import arguments, limits
 from discreet.domains.box import Box
 from discreet.errors import ManifestError, MechanismError
-from discreet.mechanisms.base import Mechanism
 from discreet.mechanisms.laplace.curve import delta_bound, trade_off_bound, with_zero_inflation
 from discreet.mechanisms.laplace.exact import delta_exact
 from discreet.mechanisms.laplace.grid import per_coordinate, public_grid
 from discreet.mechanisms.laplace.posterior import share_of_truths
 from discreet.mechanisms.laplace.sampler import Sampling, earlier_slack, noisy_steps
 from discreet.mechanisms.laplace.trade_off import trade_off_exact
+from discreet.mechanisms.record import RecordMechanism
 from discreet.privacy import Guarantee
 from discreet.privacy.bounds import exp_bounds, round_up
 from discreet.randomness import Randomness, Thresholds, resolve
@@ -36,7 +36,7 @@ _CHUNK = 1 << 15
 
 
 @dataclass(frozen=True, init=False)
-class ZeroInflatedLaplace(Mechanism):
+class ZeroInflatedLaplace(RecordMechanism):
     """Adds ``Z = 0`` with probability δ₀, else ``Z = √W·(λ₁N₁, …, λ_dN_d)``, W exponential, N normal.
 
     The report is never clamped to the box (that would bias every estimate), only rounded to a public grid of
@@ -302,6 +302,10 @@ class ZeroInflatedLaplace(Mechanism):
             self.unit,
             sampling=self.sampling,
         )
+
+    def view(self, *columns: int) -> ZeroInflatedLaplace:
+        """The mechanism of some coordinates alone."""
+        return self.coordinates(columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Box, scales, zero probability and the exponents of the grid."""

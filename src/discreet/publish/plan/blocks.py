@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from discreet.domains import Binary, Box, Categorical, Domain, WithBlank
+from discreet.domains import Binary, Categorical, FiniteDomain, WithBlank
 from discreet.errors import PlanError
 from discreet.manifest.block import Block, Missing
 from discreet.mechanisms import BinaryResponse, ChannelResponse, FiniteMechanism, GeneralizedResponse
 from discreet.mechanisms.procedures import PARAMETERS
 from discreet.plain_text import has_control
-from discreet.publish.plan.domains import read_domain
+from discreet.publish.plan.domains import read_finite
 from discreet.publish.plan.files import PlanFiles
 from discreet.publish.plan.grammar import (
     DESIGN,
@@ -43,9 +43,7 @@ def read_block(section: Section, files: PlanFiles) -> Block:
     _refuse(section, JOINT, 'belongs to mechanism = "joint"')
     _refuse(section, LAPLACE, 'belongs to mechanism = "zero-inflated-laplace"')
     columns = section.columns()
-    domain = read_domain(section.required("domain"), section.at("domain"), files)
-    if isinstance(domain, Box):
-        raise PlanError(f'{section.at("domain")}: a box needs mechanism = "zero-inflated-laplace"')
+    domain = read_finite(section.required("domain"), section.at("domain"), files)
     missing = cast("Missing", section.choice("missing", ("reject", "category", "public")) or "reject")
     if missing == "category":
         domain = WithBlank(domain)
@@ -61,14 +59,14 @@ def read_block(section: Section, files: PlanFiles) -> Block:
         return Block.of(columns, domain, design, reports=_reports(section, domain, design), missing=missing)
 
 
-def _mechanism(section: Section, name: str, domain: Domain, files: PlanFiles) -> FiniteMechanism:
+def _mechanism(section: Section, name: str, domain: FiniteDomain, files: PlanFiles) -> FiniteMechanism:
     if name in NEAR_MECHANISMS:
         return near_mechanism(section, name, domain)
     _refuse(section, NEAR, f"belongs to mechanism = {', '.join(NEAR_MECHANISMS)}")
     return _channel(section, domain, files) if name == "channel" else _randomized_response(section, domain)
 
 
-def _randomized_response(section: Section, domain: Domain) -> FiniteMechanism:
+def _randomized_response(section: Section, domain: FiniteDomain) -> FiniteMechanism:
     """The optimal binary design, or generalised response on any other domain."""
     epsilon, delta = section.epsilon(), section.delta()
     if epsilon is None:
@@ -113,7 +111,7 @@ def _report_count(section: Section) -> int:
     return int(count)
 
 
-def _channel(section: Section, domain: Domain, files: PlanFiles) -> FiniteMechanism:
+def _channel(section: Section, domain: FiniteDomain, files: PlanFiles) -> FiniteMechanism:
     """A matrix; with ``epsilon`` it is a claim, which the exact weights have to meet."""
     epsilon, delta = section.epsilon(), section.delta()
     _refuse(section, ("prevalence", "symmetric"), 'belongs to mechanism = "randomized-response"')
@@ -131,7 +129,7 @@ def _channel(section: Section, domain: Domain, files: PlanFiles) -> FiniteMechan
     return mechanism
 
 
-def _matrix(section: Section, domain: Domain, files: PlanFiles, epsilon: float | None = None) -> ChannelResponse:
+def _matrix(section: Section, domain: FiniteDomain, files: PlanFiles, epsilon: float | None = None) -> ChannelResponse:
     if ("matrix" in section) == ("file" in section):
         raise PlanError(f"{section.path} needs either matrix or file")
     key = "matrix" if "matrix" in section else "file"
@@ -146,7 +144,7 @@ def _matrix(section: Section, domain: Domain, files: PlanFiles, epsilon: float |
     return mechanism
 
 
-def _reports(section: Section, domain: Domain, mechanism: FiniteMechanism) -> Domain | None:
+def _reports(section: Section, domain: FiniteDomain, mechanism: FiniteMechanism) -> FiniteDomain | None:
     """The labels of the reports, where the plan gives them; None names them after the truths."""
     labels, count = section.get("reports"), mechanism.shape[1]
     if labels is None or isinstance(labels, int):
@@ -167,7 +165,7 @@ def _reports(section: Section, domain: Domain, mechanism: FiniteMechanism) -> Do
 def _collected(
     section: Section,
     columns: tuple[str, ...],
-    domain: Domain,
+    domain: FiniteDomain,
     missing: Missing,
     mechanism: str | None,
     files: PlanFiles,
@@ -204,7 +202,7 @@ def _collected(
         )
 
 
-def _designs(section: Section, domain: Domain, files: PlanFiles) -> dict[str, FiniteMechanism]:
+def _designs(section: Section, domain: FiniteDomain, files: PlanFiles) -> dict[str, FiniteMechanism]:
     path, given = section.at("designs"), section.get("designs")
     if not isinstance(given, Mapping) or not given:
         raise PlanError(f"{path} must name a design for each value of {section.at('by')}")
@@ -219,7 +217,7 @@ def _designs(section: Section, domain: Domain, files: PlanFiles) -> dict[str, Fi
     return designs
 
 
-def _design(section: Section, domain: Domain, files: PlanFiles) -> FiniteMechanism:
+def _design(section: Section, domain: FiniteDomain, files: PlanFiles) -> FiniteMechanism:
     """The one design that a table names."""
     named = [key for key in DESIGN if key in section]
     if len(named) != 1:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.domains import Binary, Box, Categorical, Domain, Grid, Metric, Ordinal
+from discreet.domains import Binary, Box, Categorical, Domain, FiniteDomain, Grid, Metric, Ordinal
 from discreet.domains.listed import ListedDomain, listed_values
 from discreet.errors import PlanError
 from discreet.publish.plan.files import PlanFiles
@@ -30,6 +30,14 @@ def read_domain(data: Any, path: str, files: PlanFiles) -> Domain:
         if isinstance(domain, ListedDomain):
             domain.check_printable()
         return domain
+
+
+def read_finite(data: Any, path: str, files: PlanFiles) -> FiniteDomain:
+    """A domain that is a list of values: every one but a box."""
+    domain = read_domain(data, path, files)
+    if not isinstance(domain, FiniteDomain):
+        raise PlanError(f'{path}: a box needs mechanism = "zero-inflated-laplace"')
+    return domain
 
 
 def _binary(section: Section) -> Domain:

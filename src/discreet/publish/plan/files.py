@@ -13,7 +13,7 @@ import pyarrow as pa
 from discreet import limits
 from discreet.errors import InputError, PlanError
 from discreet.manifest.tables import file_table, reading
-from discreet.mechanisms.base import MAX_MATRIX
+from discreet.mechanisms.finite import MAX_MATRIX
 from discreet.publish.plan.grammar import at
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from discreet.domains import Domain, WithBlank
+from discreet.domains import FiniteDomain, WithBlank
 from discreet.errors import PlanError
 from discreet.manifest.block import Block, Missing
-from discreet.publish.plan.domains import read_domain
+from discreet.publish.plan.domains import read_finite
 from discreet.publish.plan.files import PlanFiles
 from discreet.publish.plan.grammar import JOINT, Section, at
 
@@ -36,13 +36,13 @@ def read_joint(section: Section, files: PlanFiles) -> Block:
         return Block.of(columns, domains[0], mechanism, missing=missing, domains=domains)
 
 
-def _domains(section: Section, columns: tuple[str, ...], files: PlanFiles) -> tuple[Domain, ...]:
+def _domains(section: Section, columns: tuple[str, ...], files: PlanFiles) -> tuple[FiniteDomain, ...]:
     given, path = section.required("domains"), section.at("domains")
     if not isinstance(given, (list, tuple)):
         raise PlanError(f"{path} must be a list with one domain per column")
     if len(given) != len(columns):
         raise PlanError(f"{path} has {len(given)} domains, but there are {len(columns)} columns")
-    return tuple(read_domain(domain, f"{path}[{i}]", files) for i, domain in enumerate(given))
+    return tuple(read_finite(domain, f"{path}[{i}]", files) for i, domain in enumerate(given))
 
 
 def _design(section: Section, sizes: list[int]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from discreet.domains import Domain, WithBlank
+from discreet.domains import FiniteDomain, WithBlank
 from discreet.domains.losses import BlankLosses, HasLosses
 from discreet.errors import PlanError
 from discreet.mechanisms import ExponentialResponse, FiniteMechanism
@@ -14,7 +14,7 @@ from discreet.publish.plan.grammar import Section, at
 NEAR_MECHANISMS = ("bipartite", "exponential", "expected-error")
 
 
-def near_mechanism(section: Section, name: str, domain: Domain) -> FiniteMechanism:
+def near_mechanism(section: Section, name: str, domain: FiniteDomain) -> FiniteMechanism:
     """The mechanism that a block names, for its domain."""
     epsilon = section.epsilon()
     if epsilon is None:
@@ -41,7 +41,7 @@ def near_mechanism(section: Section, name: str, domain: Domain) -> FiniteMechani
         return cast("FiniteMechanism", bipartite(losses, epsilon, _high(section, losses.size), prior).mechanism)
 
 
-def _losses(section: Section, name: str, domain: Domain) -> HasLosses:
+def _losses(section: Section, name: str, domain: FiniteDomain) -> HasLosses:
     """What is lost by each report; a blank has no position, so that its loss must be said."""
     given = section.number("missing_loss")
     inner = domain.inner if isinstance(domain, WithBlank) else domain

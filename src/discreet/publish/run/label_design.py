@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from discreet.domains import Categorical, Domain
+from discreet.domains import Categorical, FiniteDomain
 from discreet.errors import InputError, PlanError, ReleaseError
 from discreet.manifest.block import Block
 from discreet.publish.plan import Plan
@@ -59,7 +59,7 @@ def _predictors(spec: LabelSpec, source: Source) -> NDArray[np.float64]:
     return complete
 
 
-def _report_labels(block: Block, count: int) -> Domain:
+def _report_labels(block: Block, count: int) -> FiniteDomain:
     """The names that the plan gave; a channel with another number of reports names them r0, r1, …"""
     return block.reports if count == block.reports.size else Categorical([f"r{y}" for y in range(count)])
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet import arguments
-from discreet.domains import Domain
+from discreet.domains import Domain, FiniteDomain
 from discreet.domains.columns import is_text
 from discreet.errors import ReleaseError
 from discreet.manifest import Column, Manifest, Release
@@ -382,6 +382,6 @@ def _inputs(source: Source, plan: Plan, book: Ledger | None, key: SigningKey | N
 
 
 def _has_empty_label(domain: Domain) -> bool:
-    if not pa.types.is_dictionary(domain.arrow_type):
+    if not isinstance(domain, FiniteDomain) or not pa.types.is_dictionary(domain.arrow_type):
         return False
     return bool(domain.codes(pa.array([""])).null_count == 0)
