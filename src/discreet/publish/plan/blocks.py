@@ -91,7 +91,7 @@ def _randomized_response(section: Section, domain: Domain) -> FiniteMechanism:
             symmetric=section.flag("symmetric"),
             reports=reports,
         )
-    return cast("FiniteMechanism", design.mechanism)
+    return design.mechanism
 
 
 def _prevalence(section: Section) -> float | tuple[float, ...] | None:
