@@ -42,7 +42,7 @@ def genotypes(file: Path, runs: int) -> tuple[Table, Table, list[Check]]:
     for per_snp in GENOTYPE_LEVELS:
         again = {}
         for name, designed in _designs(sizes, per_snp).items():
-            found = np.array([_significant(designed.joint, truth, sizes, SEED + run) for run in range(runs)])
+            found = np.array([_significant(designed.mechanism, truth, sizes, SEED + run) for run in range(runs)])
             by_snp[f"{name}, {per_snp:g}"] = found.mean(axis=0)
             right, wrong = found[:, hits].sum(axis=1), found[:, ~hits].sum(axis=1)
             again[name] = (float(right.mean()), float(right.std(ddof=1)) / math.sqrt(runs))

@@ -63,7 +63,7 @@ def joint_tests(runs: int) -> tuple[Table, list[Check]]:
     for name, sizes, levels, pairs, first, n in JOINT_TESTS:
         found = design.attributes(sizes, levels, pairs=pairs)
         values = found.pair_eigenvalues([0, 1])
-        channel = JointChannels.of(found.joint, (0, 1)).matrix(np.empty(0))
+        channel = JointChannels.of(found.mechanism, (0, 1)).matrix(np.empty(0))
         shape = sizes[0], sizes[1]
         size, power = (report_tables(channel, truths(shape, first, share), n, runs) for share in (0.0, ASSOCIATED))
         ours, fitted = score_p_values(size, channel, shape)

@@ -81,7 +81,7 @@ def _published(sizes: list[int], levels: list[float]) -> float:
     a = sizes
     e = [math.exp(level) for level in levels]
     base = design.attributes(a[:2], levels[:2], "lp", "free")
-    law = base.joint.law
+    law = base.mechanism.law
     densities = [law.levels[cell] / min(law.levels) for cell in law.cells]
     # Cells run over (first, second) truthful or not: 00, 01, 10, 11.
     x = [densities[3], densities[1], densities[2]]
@@ -132,7 +132,7 @@ def test_groups_equal_patterns():
     for pairs in ("free", "keep"):
         exact, programme = (design.attributes(sizes, levels, method, pairs) for method in ("exact", "lp"))
         assert exact.guarantee.epsilon == pytest.approx(programme.guarantee.epsilon, abs=1e-8)
-        assert len(exact.joint.law.cells) == 20
+        assert len(exact.mechanism.law.cells) == 20
 
 
 @settings(max_examples=25, deadline=None)
@@ -251,7 +251,7 @@ def test_density_is_what_the_channel_gives():
 
     for method, pairs in itertools.product(("exact", "lp", "kronecker", "inductive"), ("keep", "free")):
         found = design.attributes([3, 4, 2], [1, 2, 0.5], method, pairs)
-        whole = found.joint.view(0, 1, 2)
+        whole = found.mechanism.view(0, 1, 2)
         assert certify(whole).epsilon <= found.guarantee.epsilon * (1 + 1e-12)
         assert certify(whole).epsilon == pytest.approx(found.guarantee.epsilon, abs=1e-8)
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
+from typing import Literal, overload
 
 from discreet import arguments
 from discreet.design.binary_region import (
@@ -38,14 +39,38 @@ _LEAST, _LARGEST = 1e-6, 150.0
 _MEASURE = "Variance of the prevalence estimate, times n"
 
 
+@overload
+def binary(
+    epsilon: float,
+    delta: float = ...,
+    prevalence: float | Sequence[float] | None = ...,
+    symmetric: bool = ...,
+    reports: Literal[2] = ...,
+) -> Design[BinaryResponse]: ...
+@overload
+def binary(
+    epsilon: float,
+    delta: float = ...,
+    prevalence: float | Sequence[float] | None = ...,
+    symmetric: bool = ...,
+    *,
+    reports: Literal[4],
+) -> Design[ChannelResponse]: ...
+@overload
+def binary(
+    epsilon: float,
+    delta: float = ...,
+    prevalence: float | Sequence[float] | None = ...,
+    symmetric: bool = ...,
+    reports: int = ...,
+) -> Design[BinaryResponse | ChannelResponse]: ...
 def binary(
     epsilon: float,
     delta: float = 0.0,
     prevalence: float | Sequence[float] | None = None,
-    *,
     symmetric: bool = False,
     reports: int = 2,
-) -> Design:
+) -> Design[BinaryResponse | ChannelResponse]:
     """The (ε, δ)-private randomised response of least variance for a yes/no question.
 
     Parameters
@@ -101,7 +126,7 @@ def _worst_prevalence(low: float, high: float) -> Fraction:
     return Fraction(min(max(0.5, low), high))
 
 
-def _warner(epsilon: float, delta: float, low: float, high: float, *, symmetric: bool) -> Design:
+def _warner(epsilon: float, delta: float, low: float, high: float, *, symmetric: bool) -> Design[BinaryResponse]:
     at = _worst_prevalence(low, high)
     asked = Fraction(delta)
     mechanism = rounded(epsilon, delta, lambda e: corners(e, asked)["warner"])
@@ -118,7 +143,7 @@ def _warner(epsilon: float, delta: float, low: float, high: float, *, symmetric:
     return _finished(mechanism, ideal, at, statement, notes, low, high)
 
 
-def _known(epsilon: float, delta: float, prevalence: float) -> Design:
+def _known(epsilon: float, delta: float, prevalence: float) -> Design[BinaryResponse]:
     at, asked = Fraction(prevalence), Fraction(delta)
     ideal = corners(exp_bounds(epsilon)[1], asked)
     order = sorted(ideal, key=lambda name: variance(*ideal[name], at))
@@ -139,14 +164,14 @@ def _known(epsilon: float, delta: float, prevalence: float) -> Design:
 
 def _finished(
     mechanism: BinaryResponse, ideal: Point, at: Fraction, statement: str, notes: list[str], low: float, high: float
-) -> Design:
+) -> Design[BinaryResponse]:
     value = float(variance(mechanism.p00, mechanism.p11, at))
     certificate = Optimality(value, float(variance(*ideal, at)), statement)
     where = f"at prevalence {float(at):g}" if low == high else f"at the worst prevalence, {float(at):g}"
     return Design(mechanism, value, certificate, tuple(notes), f"{_MEASURE} {where}")
 
 
-def _interval(epsilon: float, delta: float, low: float, high: float, *, nothing_known: bool) -> Design:
+def _interval(epsilon: float, delta: float, low: float, high: float, *, nothing_known: bool) -> Design[BinaryResponse]:
     certain = _always_best(epsilon, delta, low, high)
     if certain is not None:
         design = _known(epsilon, delta, _certain_point(certain, low, high))
@@ -214,7 +239,7 @@ def _certain_point(name: str, low: float, high: float) -> float:
     return high if name == "no is kept" else low
 
 
-def _four_reports(epsilon: float, delta: float, low: float, high: float) -> Design:
+def _four_reports(epsilon: float, delta: float, low: float, high: float) -> Design[ChannelResponse]:
     """Truth published and flagged with probability δ, ε-randomised response otherwise."""
     if delta == 0:
         raise PrivacyError("reports=4 needs delta > 0; with delta = 0 two reports are already optimal")

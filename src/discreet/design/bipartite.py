@@ -23,7 +23,7 @@ _RANKED = 128
 
 def bipartite(
     domain: Any, epsilon: float, high: Literal["search", "best"] | int = "search", prior: ArrayLike | None = None
-) -> Design:
+) -> Design[BipartiteResponse]:
     """Bipartite randomised response: the m reports nearest to the truth are likely, all others unlikely.
 
     Under truth x the m values with the smallest loss have weight e^ε each and the others weight 1; ties go to the

@@ -26,7 +26,7 @@ from discreet.design.minimax import TOLERANCE, EdgeProblem, Minimax
 
 Floats = NDArray[np.float64]
 #: (p00, p11) in floats.
-Design = tuple[float, float]
+FloatPoint = tuple[float, float]
 
 #: A grid over the box takes this many points at most, and so many more per coefficient fill it.
 _GRID = 1024
@@ -71,7 +71,7 @@ class Edges:
 
     warner: float
     corner: float
-    point: Callable[[float, bool], Design]
+    point: Callable[[float, bool], FloatPoint]
 
     @property
     def ends(self) -> tuple[Minimax, Minimax, Minimax]:
@@ -126,7 +126,7 @@ class CoefficientRange:
     problem: LabelProblem
     low: Floats
     high: Floats
-    corners: tuple[Design, ...]
+    corners: tuple[FloatPoint, ...]
 
     @cached_property
     def points(self) -> Floats:
@@ -150,12 +150,12 @@ class CoefficientRange:
         """The criterion of every corner (columns) at the standing points (rows)."""
         return self.problem.at(self.points).table(self.corners)
 
-    def ratios(self, design: Design, points: Floats) -> Floats:
+    def ratios(self, design: FloatPoint, points: Floats) -> Floats:
         """One plus the regret of a design at every point."""
         values = self.problem.at(points).table((design, *self.corners))
         return np.asarray(values[:, 0] / values[:, 1:].min(axis=1))
 
-    def worst(self, design: Design) -> Worst:
+    def worst(self, design: FloatPoint) -> Worst:
         """The largest regret of a design that is found in the box."""
         from scipy.optimize import minimize
 
@@ -190,7 +190,7 @@ class CoefficientRange:
                 break
         return np.array(chosen)
 
-    def _falling(self, design: Design, corner: Design) -> Callable[[Floats], tuple[float, Floats]]:
+    def _falling(self, design: FloatPoint, corner: FloatPoint) -> Callable[[Floats], tuple[float, Floats]]:
         """Minus the log ratio and its gradient, in a box of side one."""
         width = self.high - self.low
 
@@ -234,7 +234,7 @@ class CoefficientRange:
             lambda u, mirrored: problem.values(partial(two_report_variance, *edges.point(u, mirrored))) / best,
         ).solve()
 
-    def ceiling(self, design: Design) -> float:
+    def ceiling(self, design: FloatPoint) -> float:
         """A proven bound for one plus the regret anywhere in the box: the largest ``V_d/V_c`` at any prevalence in it.
 
         A ratio of two quadratics in π is largest at an end or where its derivative, a quadratic too, vanishes.
@@ -266,7 +266,7 @@ def _quadratic(p00: float, p11: float) -> np.polynomial.Polynomial:
     return q * (1 - q) / (s * s)
 
 
-def log_criterion(problem: LabelProblem, design: Design) -> tuple[float, Floats]:
+def log_criterion(problem: LabelProblem, design: FloatPoint) -> tuple[float, Floats]:
     """The logarithm of the criterion in the first scenario, and its gradient in the coefficients.
 
     With ``w = g²/V`` the weight of a row and η = x'β, ``dw/dη = (2 g g' − g³ V'/V)/V``, and ``d log(criterion)`` is

@@ -29,7 +29,7 @@ _UNUSED = 1e-10
 _AT_END = 1e-9
 
 
-def expected_error(domain: Any, epsilon: float, prior: ArrayLike | None = None) -> Design:
+def expected_error(domain: Any, epsilon: float, prior: ArrayLike | None = None) -> Design[ChannelResponse]:
     """The ε-private channel with the least prior-weighted expected error of all.
 
     Minimise ``Σ_x π_x loss(x, y) Q[x, y]`` subject to ``l_y ≤ Q[x, y] ≤ e^ε l_y`` and rows that sum to one: a sparse

@@ -27,7 +27,7 @@ from discreet.design.label_criteria import (
 from discreet.design.minimax import EdgeProblem
 from discreet.design.result import Design, Optimality
 from discreet.errors import DesignError, PrivacyError
-from discreet.mechanisms import BinaryResponse
+from discreet.mechanisms import BinaryResponse, ChannelResponse
 from discreet.mechanisms.rounding import checked_delta, checked_epsilon
 from discreet.privacy.bounds import exp_bounds
 
@@ -51,7 +51,7 @@ def label(
     classes: int = 2,
     *,
     reports: int = 2,
-) -> Design:
+) -> Design[BinaryResponse | ChannelResponse]:
     """The (ε, δ)-private randomisation of a label that is best for a regression on public covariates.
 
     Parameters
@@ -148,7 +148,9 @@ def _ends(coefficients: Any) -> Floats:
     return ends
 
 
-def _without_assumptions(epsilon: float, delta: float, reports: int, no_covariates: bool) -> Design:
+def _without_assumptions(
+    epsilon: float, delta: float, reports: int, no_covariates: bool
+) -> Design[BinaryResponse | ChannelResponse]:
     if delta == 0 or reports == 4:
         found = binary(epsilon, delta, reports=reports)
         note = "this design is best for every covariate, coefficient and link: none had to be assumed"
@@ -187,7 +189,7 @@ def _corner_values(epsilon: float, delta: float, problem: LabelProblem) -> dict[
     }
 
 
-def _two(epsilon: float, delta: float, problem: LabelProblem) -> Design:
+def _two(epsilon: float, delta: float, problem: LabelProblem) -> Design[BinaryResponse]:
     values = _corner_values(epsilon, delta, problem)
     best = np.minimum.reduce(list(values.values()))
     asked = Fraction(delta)
@@ -210,7 +212,9 @@ def _two(epsilon: float, delta: float, problem: LabelProblem) -> Design:
     return _minimax(epsilon, delta, problem, best, values)
 
 
-def _minimax(epsilon: float, delta: float, problem: LabelProblem, best: Floats, values: dict[str, Floats]) -> Design:
+def _minimax(
+    epsilon: float, delta: float, problem: LabelProblem, best: Floats, values: dict[str, Floats]
+) -> Design[BinaryResponse]:
     e = float(_middle(epsilon))
     asked = Fraction(delta)
 
@@ -231,7 +235,9 @@ def _minimax(epsilon: float, delta: float, problem: LabelProblem, best: Floats, 
     return Design(mechanism, found.value - 1, Optimality(found.value - 1, found.bound - 1, statement), notes, measure)
 
 
-def _anywhere(epsilon: float, delta: float, problem: LabelProblem, reports: int) -> Design:
+def _anywhere(
+    epsilon: float, delta: float, problem: LabelProblem, reports: int
+) -> Design[BinaryResponse | ChannelResponse]:
     """The design of least worst regret over a box, whose ends are the problem's scenarios."""
     measure = f"Largest relative regret found in the range, of: {WORDS[problem.criterion].lower()}"
     if delta == 0 or reports == 4:
@@ -277,7 +283,7 @@ def _range_notes(box: CoefficientRange, found: RangeMinimax, mechanism: BinaryRe
     )
 
 
-def _four(epsilon: float, delta: float, problem: LabelProblem) -> Design:
+def _four(epsilon: float, delta: float, problem: LabelProblem) -> Design[ChannelResponse]:
     e = float(_middle(epsilon))
     mechanism = binary(epsilon, delta, reports=4).mechanism
     value = float(problem.values(partial(four_report_variance, e, delta)).max())

@@ -51,7 +51,7 @@ def label_classes(
     link: str,
     criterion: str,
     classes: int,
-) -> Design:
+) -> Design[ChannelResponse]:
     """The optimum over all ε-private channels for k classes; see `discreet.design.label`."""
     if epsilon < _LEAST_EPSILON:
         raise PrivacyError(

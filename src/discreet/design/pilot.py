@@ -81,7 +81,7 @@ class PilotReports:
     p11: Floats
     pilot: NDArray[np.bool_]
     fit: BinaryRegression
-    design: Design
+    design: Design[BinaryResponse]
     guarantee: Guarantee
     basis: str
 
@@ -193,7 +193,7 @@ def plausible(fit: BinaryRegression, count: int = DRAWS) -> Floats:
 
 def label_on_average(
     epsilon: float, delta: float, covariates: Floats, draws: Floats, link: str = "logit", criterion: str = "A"
-) -> Design:
+) -> Design[BinaryResponse]:
     """The two-report design of least average log criterion over sets of coefficients, one per row of ``draws``."""
     problem = label_problem(thinned(covariates), draws, link, criterion)
     asked = Fraction(delta)
@@ -219,8 +219,7 @@ def label_on_average(
     return Design(mechanism, value, Optimality(value, value, statement), notes, measure)
 
 
-def _floats(mechanism: Any) -> tuple[float, float]:
-    assert isinstance(mechanism, BinaryResponse)
+def _floats(mechanism: BinaryResponse) -> tuple[float, float]:
     return float(mechanism.p00), float(mechanism.p11)
 
 

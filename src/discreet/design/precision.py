@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
 from discreet.design.efficient_variance import efficient_variance, likelihood_ratio_margin, worst_efficient_variance
+from discreet.design.result import Design
 from discreet.errors import DesignError
 from discreet.mechanisms import FiniteMechanism
 from discreet.mechanisms.finite import MAX_MATRIX
@@ -31,7 +32,7 @@ class _Moments(NamedTuple):
 
 
 def sample_size(
-    mechanism: FiniteMechanism,
+    mechanism: FiniteMechanism | Design[FiniteMechanism],
     margin: float,
     level: float = 0.95,
     prevalence: ArrayLike | None = None,
@@ -46,8 +47,8 @@ def sample_size(
 
     Parameters
     ----------
-    mechanism : FiniteMechanism
-        How answers are randomised.
+    mechanism : FiniteMechanism or Design
+        How answers are randomised; a design stands for its mechanism.
     margin : float
         Half the width of the interval, e.g. 0.02 for ± 2 %.
     level : float
@@ -90,7 +91,7 @@ def sample_size(
 
 
 def margin(
-    mechanism: FiniteMechanism,
+    mechanism: FiniteMechanism | Design[FiniteMechanism],
     n: float,
     level: float = 0.95,
     prevalence: ArrayLike | None = None,
@@ -158,8 +159,8 @@ def _smallest(n: int, enough: Callable[[int], bool]) -> int:
     return high
 
 
-def _finite(mechanism: Any) -> FiniteMechanism:
-    mechanism = getattr(mechanism, "mechanism", mechanism)  # a design stands for its mechanism
+def _finite(given: Any) -> FiniteMechanism:
+    mechanism = given.mechanism if isinstance(given, Design) else given
     if not isinstance(mechanism, FiniteMechanism):
         raise DesignError(f"a mechanism with finitely many reports is needed, not {type(mechanism).__name__}")
     return mechanism

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from discreet.mechanisms import Mechanism
 from discreet.privacy import Guarantee
+
+M_co = TypeVar("M_co", bound=Mechanism, covariant=True)
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,8 @@ class Optimality:
 
 
 @dataclass(frozen=True)
-class Design:
-    """The best mechanism for a purpose.
+class Design(Generic[M_co]):
+    """The best mechanism for a purpose; ``Design[BinaryResponse]`` is one whose mechanism is of that type.
 
     Attributes
     ----------
@@ -55,7 +57,7 @@ class Design:
         The objective in words.
     """
 
-    mechanism: Mechanism
+    mechanism: M_co
     objective: float
     certificate: Optimality
     notes: tuple[str, ...] = ()

@@ -15,6 +15,7 @@ from discreet.design.ranked import Floats, Ranking, checked_prior, rank
 from discreet.design.result import Design
 from discreet.domains.losses import with_losses
 from discreet.errors import DesignError
+from discreet.mechanisms import BipartiteResponse
 from discreet.mechanisms.rounding import checked_epsilon
 
 #: The budget is first split in so many equal parts, then by ever smaller exchanges.
@@ -38,7 +39,7 @@ class Split:
         The same with equal budgets, for comparison.
     """
 
-    designs: tuple[Design, ...]
+    designs: tuple[Design[BipartiteResponse], ...]
     epsilons: tuple[float, ...]
     objective: float
     even: float
@@ -47,7 +48,7 @@ class Split:
         """A few lines for people."""
         lines = [f"total expected error {self.objective:.6g} (equal budgets: {self.even:.6g})"]
         lines += [
-            f"coordinate {i}: ε = {epsilon:.4g}, m = {design.mechanism.near}, error {design.objective:.4g}"  # type: ignore[attr-defined]
+            f"coordinate {i}: ε = {epsilon:.4g}, m = {design.mechanism.near}, error {design.objective:.4g}"
             for i, (epsilon, design) in enumerate(zip(self.epsilons, self.designs, strict=True))
         ]
         return "\n".join(lines)

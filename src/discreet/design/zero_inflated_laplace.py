@@ -48,7 +48,7 @@ class TradeOff:
 
 
 @dataclass(frozen=True)
-class LaplaceDesign(Design):
+class LaplaceDesign(Design[ZeroInflatedLaplace]):
     """A design with the curve along which the zero probability was chosen."""
 
     trade_off: TradeOff | None = None

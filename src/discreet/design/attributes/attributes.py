@@ -149,7 +149,7 @@ def _lp(request: Request, pairs: str) -> AttributesDesign:
         )
     cells = Cells(request, tuple(range(request.count)), pairs == "keep")
     found = _from_cells(request, cells, solve_cells, "lp", pairs)
-    if not _meets(request, found.joint):
+    if not _meets(request, found.mechanism):
         raise PrivacyError("the linear programme does not meet these levels in floating point: they are too high")
     return found
 
@@ -160,7 +160,7 @@ def _exact(request: Request, pairs: str) -> AttributesDesign:
             found = _from_cells(merged, Cells(merged, merged.groups, pairs == "keep"), generate, "exact", pairs)
         except (PrivacyError, MechanismError):  # levels so high or so unequal that floats cannot tell the cells apart
             return _fallback(request, 0.0, pairs)
-        if not _meets(request, found.joint):
+        if not _meets(request, found.mechanism):
             return _fallback(request, 0.0, pairs)
         return replace(found, requested=request.epsilons)
     search = ThresholdSearch(request, keep_pairs=pairs == "keep")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from discreet.design.attributes.comparison import least_pair_information
 from discreet.design.attributes.request import Floats
@@ -12,7 +12,7 @@ from discreet.mechanisms.joint import JointResponse
 
 
 @dataclass(frozen=True)
-class AttributesDesign(Design):
+class AttributesDesign(Design[JointResponse]):
     """A joint response with both of its promises, and a bound on what any mechanism with these levels can reach.
 
     Attributes
@@ -33,18 +33,13 @@ class AttributesDesign(Design):
     changed: tuple[int, ...] = ()
 
     @property
-    def joint(self) -> JointResponse:
-        """The mechanism, by its type."""
-        return cast("JointResponse", self.mechanism)
-
-    @property
     def marginal_epsilons(self) -> Floats:
         """The certified level of every attribute for somebody who sees only its column."""
-        return self.joint.marginal_epsilons
+        return self.mechanism.marginal_epsilons
 
     def pair_eigenvalues(self, attributes: list[int] | None = None) -> Floats:
         """λ_ij, the information about every pair; λ_i λ_j is that of independent randomisation."""
-        return self.joint.pair_eigenvalues(attributes)
+        return self.mechanism.pair_eigenvalues(attributes)
 
     @property
     def product(self) -> float:
@@ -64,7 +59,7 @@ class AttributesDesign(Design):
             + (" …" if count > 8 else "")
             + ". That is no promise against anybody who sees more.",
         ]
-        if (least := least_pair_information(self.joint)) is not None:
+        if (least := least_pair_information(self.mechanism)) is not None:
             lines.append(f"Information about pairs, relative to independent randomisation: at least {least:.3g}.")
         return "\n".join(lines)
 

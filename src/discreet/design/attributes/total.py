@@ -58,7 +58,7 @@ def attributes_for_total(sizes: Any, ratios: Any, total: float, pairs: str = "ke
     # can have more than the total itself.
     low, high = total, total * unit / max(weights)
     best = at(low * (1 - 1e-12))
-    close = _CLOSE_THRESHOLD if isinstance(best.joint.law, ThresholdLaw) else _CLOSE
+    close = _CLOSE_THRESHOLD if isinstance(best.mechanism.law, ThresholdLaw) else _CLOSE
     low_value, high_value = best.guarantee.epsilon, None
     ceiling = False
     if low_value > total:  # one attribute: it is its own record

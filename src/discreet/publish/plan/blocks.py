@@ -89,7 +89,7 @@ def _randomized_response(section: Section, domain: FiniteDomain) -> FiniteMechan
             symmetric=section.flag("symmetric"),
             reports=reports,
         )
-    return cast("FiniteMechanism", design.mechanism)
+    return design.mechanism
 
 
 def _prevalence(section: Section) -> float | tuple[float, ...] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,11 +50,11 @@ class LabelSpec:
 
         with at(self.path):
             if self.symmetric:
-                return cast("FiniteMechanism", binary(self.epsilon, self.delta, symmetric=True).mechanism)
+                return binary(self.epsilon, self.delta, symmetric=True).mechanism
             found = label(
                 self.epsilon, self.delta, X, self._assumed(), self.link, self.criterion, classes, reports=self.reports
             )
-        return cast("FiniteMechanism", found.mechanism)
+        return found.mechanism
 
     def _assumed(self) -> Any:
         given = self.coefficients

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from discreet.domains import FiniteDomain, WithBlank
 from discreet.domains.losses import BlankLosses, HasLosses
@@ -37,8 +37,8 @@ def near_mechanism(section: Section, name: str, domain: FiniteDomain) -> FiniteM
 
     with at(section.at("prior") if prior is not None else section.path):
         if name == "expected-error":
-            return cast("FiniteMechanism", expected_error(losses, epsilon, prior).mechanism)
-        return cast("FiniteMechanism", bipartite(losses, epsilon, _high(section, losses.size), prior).mechanism)
+            return expected_error(losses, epsilon, prior).mechanism
+        return bipartite(losses, epsilon, _high(section, losses.size), prior).mechanism
 
 
 def _losses(section: Section, name: str, domain: FiniteDomain) -> HasLosses:

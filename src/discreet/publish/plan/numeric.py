@@ -7,7 +7,6 @@ from typing import Any, cast
 from discreet.domains import Box
 from discreet.errors import PlanError
 from discreet.manifest.block import Block, Missing
-from discreet.mechanisms import ZeroInflatedLaplace
 from discreet.publish.plan.domains import read_domain
 from discreet.publish.plan.files import PlanFiles
 from discreet.publish.plan.grammar import LAPLACE, Section, at
@@ -50,8 +49,7 @@ def read_numeric(section: Section, files: PlanFiles) -> Block:
             cast("Any", section.text("target") or "mean"),
             _grid(section),
         )
-        mechanism = cast("ZeroInflatedLaplace", design.mechanism)
-        return Block.of(columns, domain, mechanism, missing=missing, clip=section.flag("clip"))
+        return Block.of(columns, domain, design.mechanism, missing=missing, clip=section.flag("clip"))
 
 
 def _grid(section: Section) -> Any:
