@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from discreet import design, estimate
 from discreet.estimate import intervals
+from discreet.estimate.clopper_pearson import clopper_pearson, through_line
 from discreet.estimate.moments import conditional_variances
+from discreet.estimate.wilson import chebyshev_factor, wilson
 from discreet.mechanisms import BinaryResponse, FiniteMechanism, GeneralizedResponse
 from experiments.holohan2017.problem import EPSILONS, FIVE, LEVEL, PLUGGED_IN
 from experiments.reporting import Check, Table, share_error
@@ -63,12 +65,12 @@ class Setting:
         if method == "clopper-pearson":
             low, high = _binomial_limits(self.n, level)
             index = counts.astype(np.intp)
-            ends = intervals.through_line(low[index], high[index], np.array(slope), np.array(offset))
+            ends = through_line(low[index], high[index], np.array(slope), np.array(offset))
             return intervals.within_unit(*ends, abs(slope) + abs(offset))
-        factor = intervals.two_sided_quantile(level) if method == "wilson" else intervals.chebyshev_factor(level)
+        factor = intervals.two_sided_quantile(level) if method == "wilson" else chebyshev_factor(level)
         own, other = (v[self.value] for v in conditional_variances(self.mechanism))
         sampling = 1.0 if target == "population" else 0.0
-        ends = intervals.score(centre, own, other, sampling, float(self.n), factor)
+        ends = wilson(centre, own, other, sampling, float(self.n), factor)
         return intervals.within_unit(*ends, 1 + np.abs(centre))
 
     def _std_error(self, counts: Floats, target: str) -> Floats:
@@ -95,7 +97,7 @@ class Setting:
 @cache
 def _binomial_limits(n: int, level: float) -> tuple[Floats, Floats]:
     """Clopper–Pearson limits for every count: the costly part, the same for every ε."""
-    return intervals.clopper_pearson(np.arange(n + 1, dtype=float), n, level)
+    return clopper_pearson(np.arange(n + 1, dtype=float), n, level)
 
 
 def binomial(n: int, p: float) -> tuple[int, Floats]:

@@ -55,8 +55,8 @@ class Intervals:
     def of(self, table: Table) -> np.ndarray:
         """One (low, high) row per method."""
         if table not in self._kept:
-            result, rows = self._result(table), slice(self.value, self.value + 1)
-            self._kept[table] = np.array([result._interval(0.95, m, rows)[0] for m in self.methods])
+            result = self._result(table)
+            self._kept[table] = np.array([result.interval_of(self.value, 0.95, m) for m in self.methods])
         return self._kept[table]
 
 

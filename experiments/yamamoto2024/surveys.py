@@ -76,7 +76,7 @@ def _joint(sizes: tuple[int, ...], levels: tuple[float, ...]) -> Callable[..., f
     def p_value(first: Codes, second: Codes, survey: str, generator: np.random.Generator) -> float:
         reports = np.divmod(_sample(generator, channel, first * sizes[1] + second), sizes[1])
         roles = _roles(survey, first.size, generator)
-        return estimate.crosstab(*reports, joint.view(0), joint.view(1), **roles).chi_square().p_value
+        return estimate.crosstab_of_reports(*reports, joint.view(0), joint.view(1), **roles).chi_square().p_value
 
     return p_value
 
@@ -94,7 +94,7 @@ def _separate(sizes: tuple[int, ...], levels: tuple[float, ...], by_row: bool) -
             pairs = zip(asked, (first, second), strict=True)
             reports = [_sample(generator, mechanism.matrix(), truth) for mechanism, truth in pairs]
             roles = _roles(survey, first.size, generator)
-            return estimate.crosstab(*reports, *asked, **roles).chi_square().p_value
+            return estimate.crosstab_of_reports(*reports, *asked, **roles).chi_square().p_value
         names = np.array(list(columns[0]))
         design_of = generator.integers(0, names.size, first.size)
         reports = []
@@ -102,6 +102,8 @@ def _separate(sizes: tuple[int, ...], levels: tuple[float, ...], by_row: bool) -
             all_designs = [_sample(generator, column[name].matrix(), truth) for name in names]
             reports.append(np.choose(design_of, all_designs))
         rows = names[design_of]
-        return estimate.crosstab(*reports, *columns, designs_a=rows, designs_b=rows).chi_square().p_value
+        return (
+            estimate.crosstab_of_reports(*reports, *columns, row_designs=rows, column_designs=rows).chi_square().p_value
+        )
 
     return p_value

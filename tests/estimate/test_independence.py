@@ -11,7 +11,7 @@ from scipy.stats import binom, chi2_contingency, multinomial
 
 from discreet import design
 from discreet.errors import EstimationError
-from discreet.estimate import crosstab
+from discreet.estimate import crosstab_of_reports
 from discreet.estimate.channels import Channels
 from discreet.estimate.evidence import Evidence
 from discreet.estimate.independence import _moments_given_margins, _own_terms, independence_test
@@ -185,13 +185,15 @@ def test_weights_and_clusters_with_a_joint_block():
         cell = truth[0] * 2 + truth[1]
         draws = generator.random((who.size, 1))
         reports = np.divmod((draws > channel.cumsum(axis=1)[cell, :-1]).sum(axis=1), 2)
-        plain += crosstab(*reports, *views).chi_square().p_value < 0.05
-        robust += crosstab(*reports, *views, clusters=who).chi_square().p_value < 0.05
+        plain += crosstab_of_reports(*reports, *views).chi_square().p_value < 0.05
+        robust += crosstab_of_reports(*reports, *views, clusters=who).chi_square().p_value < 0.05
     assert plain > runs / 4
     assert binom.sf(robust - 1, runs, MOST) > 1e-6
-    weighted = crosstab(*reports, *views, weights=np.full(who.size, 2.0)).chi_square()
+    weighted = crosstab_of_reports(*reports, *views, weights=np.full(who.size, 2.0)).chi_square()
     assert weighted.method == "rao-scott"
-    assert weighted.p_value == pytest.approx(crosstab(*reports, *views).chi_square().p_value, rel=0.2, abs=1e-3)
+    assert weighted.p_value == pytest.approx(
+        crosstab_of_reports(*reports, *views).chi_square().p_value, rel=0.2, abs=1e-3
+    )
 
 
 @pytest.mark.parametrize("clusters", [None, np.repeat(np.arange(20), 10)])
@@ -200,7 +202,7 @@ def test_own_terms_are_sums_over_units(clusters):
     generator = np.random.default_rng(7)
     mechanism = GeneralizedResponse(3, 2.0)
     reports = generator.integers(0, 3, (2, 200))
-    table = crosstab(*reports, mechanism, mechanism, weights=np.full(200, 3.0), clusters=clusters)
+    table = crosstab_of_reports(*reports, mechanism, mechanism, weights=np.full(200, 3.0), clusters=clusters)
     contrasts = generator.standard_normal((4, 9))
     rows = contrasts[:, reports[0] * 3 + reports[1]].T
     units = (rows - rows.mean(axis=0)) / 200
@@ -218,6 +220,6 @@ def test_rare_reports_do_not_make_a_clustered_test_timid():
     count = 0
     for _ in range(runs):
         reports = generator.integers(0, 6, (2, 300))
-        count += crosstab(*reports, mechanism, mechanism, clusters=who).chi_square().p_value < 0.05
+        count += crosstab_of_reports(*reports, mechanism, mechanism, clusters=who).chi_square().p_value < 0.05
     assert binom.cdf(count, runs, 0.05) > 1e-4
     assert binom.sf(count - 1, runs, MOST) > 1e-6

@@ -31,7 +31,7 @@ def test_independence_test_keeps_its_level_where_pearson_does_not():
     ours = naive = 0
     runs = 400
     for _, reports in _skewed(joint, 1000, runs, 1):
-        table = estimate.crosstab(reports[:, 0], reports[:, 1], joint.view(0), joint.view(1))
+        table = estimate.crosstab_of_reports(reports[:, 0], reports[:, 1], joint.view(0), joint.view(1))
         ours += table.chi_square().p_value < 0.05
         counts = np.histogram2d(reports[:, 0], reports[:, 1], bins=2)[0]
         expected = np.outer(counts.sum(1), counts.sum(0)) / counts.sum()
@@ -45,7 +45,7 @@ def test_independence_test_has_power():
     """A strong association is found."""
     joint = design.attributes([2] * 3, [2.0] * 3).joint
     found = [
-        estimate.crosstab(y[:, 0], y[:, 1], joint.view(0), joint.view(1)).chi_square().p_value < 0.05
+        estimate.crosstab_of_reports(y[:, 0], y[:, 1], joint.view(0), joint.view(1)).chi_square().p_value < 0.05
         for _, y in _skewed(joint, 4000, 20, 2, odds=30.0)
     ]
     assert np.mean(found) > 0.9
@@ -89,7 +89,7 @@ def test_erased_association_is_refused():
     joint = design.attributes([2] * 3, [0.5] * 3, pairs="free").joint
     reports = joint.privatize(np.zeros((100, 3), int), Randomness.seeded(1))
     with pytest.raises(NotIdentifiedError, match=r'association of attributes 0 and 1.*pairs="keep"'):
-        estimate.crosstab(reports[:, 0], reports[:, 1], joint.view(0), joint.view(1))
+        estimate.crosstab_of_reports(reports[:, 0], reports[:, 1], joint.view(0), joint.view(1))
     assert estimate.frequencies(reports[:, 0], joint.view(0)).n == 100
 
 
@@ -180,10 +180,10 @@ def test_equal_blocks_are_not_one_block():
     first = np.column_stack([same, generator.integers(0, 2, n), generator.integers(0, 4, n)])
     second = np.column_stack([generator.integers(0, 2, n), same, generator.integers(0, 4, n)])
     a, b = one.privatize(first, Randomness.seeded(1)), other.privatize(second, Randomness.seeded(2))
-    table = estimate.crosstab(a[:, 0], b[:, 1], one.view(0), other.view(1))
+    table = estimate.crosstab_of_reports(a[:, 0], b[:, 1], one.view(0), other.view(1))
     assert np.max(np.abs(table.estimate - [[0.5, 0], [0, 0.5]]) / table.std_error) < 6.5
     with pytest.raises(EstimationError, match="two different attributes"):
-        estimate.crosstab(a[:, 0], a[:, 0], one.view(0), one.view(0))
+        estimate.crosstab_of_reports(a[:, 0], a[:, 0], one.view(0), one.view(0))
 
 
 def test_refusal_of_a_triple_does_not_recommend_what_was_done():

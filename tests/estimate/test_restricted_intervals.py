@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from discreet import design
 from discreet.errors import EstimationError
-from discreet.estimate import crosstab, frequencies
+from discreet.estimate import crosstab_of_reports, frequencies
 from discreet.estimate.intervals import two_sided_quantile
 from discreet.estimate.profile_likelihood import General, Symmetric
 from discreet.estimate.restricted_intervals import ScoreTest, likelihood_ratio
@@ -73,7 +73,7 @@ def coverage(method, estimator, prevalences, n):
     tables, _ = report_tables(np.full(4, 0.25), n)
     bounds = np.array(
         [
-            frequencies(counts=c, mechanism=FOUR, method=estimator)._interval(0.95, method, slice(1, 2))[0]
+            frequencies(counts=c, mechanism=FOUR, method=estimator).interval_of(1, 0.95, method)
             for c in tables
         ]
     )
@@ -117,7 +117,7 @@ def test_with_more_values_the_default_is_the_score():
     for counts in np.random.default_rng(6).multinomial(2000, f @ mechanism.matrix(), size=300):
         result = frequencies(counts=counts, mechanism=mechanism, method="mle")
         for method in covered:
-            low, high = result._interval(0.95, method, slice(0, 1))[0]
+            low, high = result.interval_of(0, 0.95, method)
             covered[method] += low <= 0.9 <= high
     assert covered["likelihood-ratio"] < 270
     assert covered["score"] > 262
@@ -276,7 +276,7 @@ def test_the_likelihood_ratio_needs_no_starting_error():
 def test_cells_of_a_table_are_refused():
     """Pairs of columns have Wald and Chebyshev, and say so."""
     codes = np.tile([0, 1], 50)
-    table = crosstab(codes, codes, GeneralizedResponse(2, 1.0), GeneralizedResponse(2, 1.0))
+    table = crosstab_of_reports(codes, codes, GeneralizedResponse(2, 1.0), GeneralizedResponse(2, 1.0))
     for method in ("score", "likelihood-ratio"):
         with pytest.raises(EstimationError, match="cells of a table"):
             table.interval(method=method)

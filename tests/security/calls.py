@@ -308,17 +308,18 @@ def calls() -> Iterator[Call]:
     fit = estimate.frequencies(counts=[40, 60], mechanism=binary)
     yield Call("Frequencies.interval", fit.interval, {"level": 0.95, "method": "wilson"})
     yield Call(
-        "crosstab of a release", estimate.crosstab, {"reports_a": released, "reports_b": "a", "mechanism_a": "b"}
+        "crosstab of a release", estimate.crosstab, {"release": released, "rows": "a", "columns": "b", "layers": None}
     )
     yield Call(
-        "crosstab",
-        estimate.crosstab,
+        "crosstab_of_reports",
+        estimate.crosstab_of_reports,
         {
-            "reports_a": data["y"],
-            "reports_b": data["three"],
-            "mechanism_a": binary,
-            "mechanism_b": three,
-            **dict.fromkeys(("weights", "strata", "clusters", "designs_a", "designs_b", "labels_a", "labels_b")),
+            "rows": data["y"],
+            "columns": data["three"],
+            "row_mechanism": binary,
+            "column_mechanism": three,
+            **dict.fromkeys(("weights", "strata", "clusters", "row_designs", "column_designs")),
+            **dict.fromkeys(("row_labels", "column_labels")),
             "target": "population",
         },
     )

@@ -48,7 +48,7 @@ def _mechanisms() -> Iterator[Call]:
 def _tables() -> Iterator[Call]:
     data, binary, three = sample(), mechanisms.BinaryResponse(0.75, 0.75), mechanisms.GeneralizedResponse(3, 1.0)
     groups = estimate.frequencies(data["y"], binary, by=data["three"])
-    cross = estimate.crosstab(data["y"], data["y"][::-1], binary, binary)
+    cross = estimate.crosstab_of_reports(data["y"], data["y"][::-1], binary, binary)
     between = estimate.frequencies(data["three"], three, method="bounds")
     for name, result in (("GroupedFrequencies", groups), ("CrossTab", cross), ("FrequencyBounds", between)):
         yield Call(f"{name}.interval", result.interval, {"level": 0.95, "method": None})

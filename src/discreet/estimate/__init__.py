@@ -22,8 +22,9 @@ Reading order: ``moments`` (one debiased answer), ``spread`` (how shares vary), 
 likelihood); ``rows``, ``tally``, ``survey`` and ``evidence`` bring the reports in; ``result`` holds what comes out.
 """
 
-from discreet.estimate.crosstab import CrossTab, crosstab
+from discreet.estimate.crosstab import CrossTab, crosstab, crosstab_of_reports
 from discreet.estimate.frequencies import frequencies
+from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.grouped import GroupedFrequencies
 from discreet.estimate.identified import FrequencyBounds
 from discreet.estimate.independence import IndependenceTest
@@ -41,7 +42,6 @@ from discreet.estimate.likelihood import (
     predictor_regression,
 )
 from discreet.estimate.m_estimation import MEstimate, losses, m_estimate, regression
-from discreet.estimate.result import Frequencies
 from discreet.estimate.totals import Totals
 from discreet.estimate.value_frequency import ValueFrequency
 
@@ -63,6 +63,7 @@ __all__ = [
     "binary_regression_batches",
     "compare",
     "crosstab",
+    "crosstab_of_reports",
     "frequencies",
     "glm",
     "joint_table",

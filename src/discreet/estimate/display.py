@@ -28,6 +28,11 @@ def amount(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:,.1f}"
 
 
+def count(value: float) -> str:
+    """A number of people, with thousands set apart."""
+    return f"{int(value):,}"
+
+
 def label_text(label: Any) -> str:
     """A value as a person reads it; the blank has a name, and a group of several columns is a list."""
     if isinstance(label, tuple):
@@ -43,12 +48,6 @@ def ends(low: float, high: float, *, empty: bool = False, write: Callable[[float
 def of_whom(target: str) -> str:
     """Whose frequencies are estimated, in a heading."""
     return "of the population" if target == "population" else "in the table of those who reported"
-
-
-def page(table: str, heading: str, left_out: int, what: str, notes: Iterable[str]) -> str:
-    """A summary: heading, table, how many lines of it are not shown, notes."""
-    more = f"\n… and {left_out:,} more {what}" if left_out > 0 else ""
-    return f"{heading}\n\n{table}{more}" + "".join(f"\nNote: {note}." for note in notes)
 
 
 def aligned(header: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int = 1) -> str:
@@ -69,11 +68,11 @@ def aligned(header: Sequence[str], rows: Iterable[Sequence[str]], text_columns: 
 
 def plain(value: Any) -> Any:
     """A label or array as data for JSON: nan becomes null, unusual labels text."""
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and value.ndim:
         return [plain(item) for item in value.tolist()]
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
-    if isinstance(value, np.generic):
+    if isinstance(value, (np.generic, np.ndarray)):
         value = value.item()
     if isinstance(value, float):
         return value if math.isfinite(value) else None

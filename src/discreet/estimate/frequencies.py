@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,18 +11,13 @@ from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.channels import Channels
-from discreet.estimate.evidence import Evidence, simple_evidence
+from discreet.estimate.collecting import collect, declared, group_names, left_out_note
+from discreet.estimate.evidence import Evidence
+from discreet.estimate.frequency_estimator import estimate_from
+from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.grouped import GroupedFrequencies
 from discreet.estimate.identified import FrequencyBounds, bounds_from
-from discreet.estimate.paired import PairedChannels
-from discreet.estimate.result import Frequencies
-from discreet.estimate.rows import ArrayColumn, Column, ReleaseColumn, Rows, is_release, is_several
-from discreet.estimate.spread import Multinomial, Randomisation, Spread
-from discreet.estimate.survey import Roles, survey_evidence
-from discreet.mechanisms.inverse import Inverse
-
-if TYPE_CHECKING:
-    from discreet.estimate.joint.channels import JointChannels
+from discreet.estimate.rows import ArrayColumn, ReleaseColumn, is_release
 
 
 @overload
@@ -150,10 +145,10 @@ def frequencies(
     no       0.7000      0.0310        0.6386 to 0.7599
     yes      0.3000      0.0310        0.2401 to 0.3614
     """
-    check_choice("method", method, ("unbiased", "mle", "bounds"))
+    arguments.choice(method, "method", ("unbiased", "mle", "bounds"), EstimationError)
     if method == "bounds" and by is not None:
         raise EstimationError('method = "bounds" has no groups: ask for one group at a time')
-    check_choice("target", target, ("population", "table"))
+    arguments.choice(target, "target", ("population", "table"), EstimationError)
     if counts is not None:
         if any(given is not None for given in (reports, weights, strata, clusters, by, designs)):
             raise EstimationError("counts stand alone: weights, strata, clusters, groups and designs need the reports")
@@ -190,106 +185,7 @@ def frequencies(
     if silent:
         notes += (f"groups without any answer left out: {', '.join(silent)}",)
     results = {label: estimate_from(part, channels, method, target, column=name) for label, part in evidence if part.n}
-    if is_several(by, release):
-        names: tuple[str | None, ...] = tuple(one if isinstance(one, str) else None for one in by)
-        return GroupedFrequencies(results, names if len(by) > 1 else names[0], notes)
-    return GroupedFrequencies(results, by if isinstance(by, str) else None, notes)
-
-
-def collect(
-    release: Any, total: int, columns: list[Column], target: str, **aside: Any
-) -> tuple[list[tuple[Any, Evidence]], int]:
-    """Read all rows and reduce them to the evidence of each group; also how many rows had no answer."""
-    rows = Rows(release, total, columns, **aside)
-    roles = Roles(*(aside[role] is not None for role in ("weights", "strata", "clusters", "groups")))
-    size = int(np.prod([column.reports for column in columns]))
-    evidence: list[tuple[Any, Evidence]]
-    if roles.any:
-        evidence = survey_evidence(rows.batches(), size, roles, target)
-    else:
-        evidence = [(None, simple_evidence(rows.batches(), size))]
-    return evidence, rows.left_out
-
-
-def estimate_from(
-    evidence: Evidence,
-    channels: Channels | PairedChannels | JointChannels,
-    method: str = "unbiased",
-    target: str = "population",
-    *,
-    notes: tuple[str, ...] = (),
-    column: str | None = None,
-) -> Frequencies:
-    """The estimate from evidence that has been collected."""
-    if evidence.n == 0:
-        raise EstimationError("there are no reports to estimate from (n = 0)")
-    told = [*notes, *evidence.notes]
-    correction: Inverse | None
-    if method == "mle" and isinstance(channels, Channels):
-        estimate, correction, shares = _maximum_likelihood(evidence, channels, told)
-    else:
-        correction, shares = channels.inverse, evidence.shares
-        estimate = correction.apply(shares)
-    spread = _spread(evidence, channels, correction, shares, target, told)
-    if correction is not None and target == "population" and evidence.n == evidence.counts.max():
-        told.append("all reports are the same: the plug-in standard error is zero and says nothing")
-    return Frequencies(estimate, channels, evidence, correction, spread, method, target, tuple(told), column)
-
-
-def _maximum_likelihood(
-    evidence: Evidence, channels: Channels, told: list[str]
-) -> tuple[NDArray[np.float64], Inverse | None, NDArray[np.float64]]:
-    """Estimate, the correction it amounts to (None when it is not unique) and the fitted report shares."""
-    weights = np.asarray(evidence.counts, float) if evidence.weights is None else evidence.weights
-    fit = channels.fit(weights)
-    if len(channels.mechanisms) > 1:
-        told.append("maximum likelihood takes the frequencies to be the same under every design")
-    if not channels.is_identified():
-        told.append(
-            "the design does not tell all values apart: this maximum of the likelihood is one of many, and has no "
-            "standard errors"
-        )
-        return fit.frequencies, None, evidence.shares
-    if fit.on_boundary:
-        if channels.line is not None:
-            valid = "intervals from report shares (wilson, clopper-pearson, chebyshev) do"
-        elif evidence.survey is None and evidence.weights is None:
-            valid = f"{'likelihood-ratio' if channels.truths == 2 else 'score'} and chebyshev intervals do"
-        else:
-            valid = "with survey weights, strata or clusters the unbiased estimate is the safer one"
-        told.append(
-            "the estimate is on the boundary of the simplex, where normal theory (standard errors, wald) does not "
-            f"hold; {valid}"
-        )
-    correction = channels.efficient(fit.frequencies, evidence.shares)
-    return fit.frequencies, correction, channels.expected_shares(fit.frequencies, evidence.shares)
-
-
-def _spread(
-    evidence: Evidence,
-    channels: Channels | PairedChannels | JointChannels,
-    correction: Inverse | None,
-    shares: NDArray[np.float64],
-    target: str,
-    told: list[str],
-) -> Spread:
-    if target == "population":
-        return Multinomial(shares, evidence.n) if evidence.survey is None else evidence.survey
-    spread = Randomisation(evidence.squares, evidence.total)
-    if correction is not None and np.any(spread.variances(correction) < 0):
-        told.append(
-            "a plug-in variance came out negative, so the frequencies in the variance formula are the "
-            "maximum-likelihood ones"
-        )
-        fitted = channels.fit(evidence.squares).frequencies
-        expected = channels.expected_shares(fitted, evidence.squares / evidence.squares.sum())
-        return Randomisation(expected * evidence.squares.sum(), evidence.total)
-    return spread
-
-
-def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    """An option must be one of its choices."""
-    arguments.choice(value, name, choices, EstimationError)
+    return GroupedFrequencies(results=results, by=group_names(by, release), notes=notes)
 
 
 def _checked_counts(counts: ArrayLike, channels: Channels) -> NDArray[np.int64]:
@@ -311,15 +207,3 @@ def _release_column(release: Any, column: Any, designs: Any, labels: Any) -> Rel
     if designs is not None or labels is not None:
         raise EstimationError("designs and labels of a release come from its manifest")
     return ReleaseColumn(release, column)
-
-
-def declared(given: Any, in_manifest: str | None) -> Any:
-    """What the caller asks for, else what the manifest declares; False turns it off."""
-    if given is None:
-        return in_manifest
-    return None if given is False else given
-
-
-def left_out_note(rows: int) -> tuple[str, ...]:
-    """Rows that could not be used are counted and reported."""
-    return (f"{rows:,} row{'s' if rows != 1 else ''} without an answer left out",) if rows else ()

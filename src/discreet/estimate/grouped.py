@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
 from discreet.estimate import display
+from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.intervals import checked_level
-from discreet.estimate.result import Frequencies
+from discreet.estimate.result import Result, frozen
+from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class GroupedFrequencies(Mapping[Any, Frequencies]):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class GroupedFrequencies(Result, Mapping[Any, Frequencies]):
     """One :class:`Frequencies` per group, in the order of the group labels.
 
     A mapping: ``grouped["north"]`` is the result of a group, ``grouped["north", "f"]`` of a group by two columns;
@@ -66,12 +68,12 @@ class GroupedFrequencies(Mapping[Any, Frequencies]):
     @property
     def estimate(self) -> Floats:
         """Frequencies, shape (groups, values)."""
-        return np.stack([result.estimate for result in self.results.values()])
+        return frozen(np.stack([result.estimate for result in self.results.values()]))
 
     @property
     def std_error(self) -> Floats:
         """Standard errors, shape (groups, values)."""
-        return np.stack([result.std_error for result in self.results.values()])
+        return frozen(np.stack([result.std_error for result in self.results.values()]))
 
     @property
     def covariance(self) -> Floats:
@@ -79,7 +81,7 @@ class GroupedFrequencies(Mapping[Any, Frequencies]):
 
         Groups are independent of each other, except where a cluster reaches into several.
         """
-        return np.stack([result.covariance for result in self.results.values()])
+        return frozen(np.stack([result.covariance for result in self.results.values()]))
 
     def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
         """Confidence intervals, shape (groups, values, 2)."""
@@ -98,53 +100,47 @@ class GroupedFrequencies(Mapping[Any, Frequencies]):
     def __len__(self) -> int:
         return len(self.results)
 
-    def summary(self, level: float = 0.95, method: str | None = None) -> str:
-        """A table to read: group, n, value, estimate, standard error, interval, and the notes."""
+    def heading(self) -> str:
+        """What was estimated, from what."""
+        return f"{self._first.heading().rsplit(', n =', 1)[0]}, {len(self)} groups, n = {int(self.n.sum()):,}"
+
+    def _labels(self) -> Iterator[str]:
+        for group in self.results:
+            for label in self.labels:
+                yield f"{display.label_text(group)}: {display.label_text(label)}"
+
+    def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
         first, level = self._first, checked_level(level)
+        size = first.estimate.size
+        codes, shown = list(range(size)), list(self.results.items())
+        if most is not None:  # of two values the second says it all
+            codes = [1] if size == 2 else codes[:most]
+            shown = shown[: max(1, 2 * most // len(codes))]
+        groups = [group for group, _ in shown for _ in codes]
+        bounds = np.concatenate([result.interval(level, method)[codes] for _, result in shown])
+        empty = np.isnan(bounds[:, 0]) & (first.correction is not None)
         chosen = first.default_interval if method is None else method
-        names = self.by if isinstance(self.by, tuple) else (self.by,)
-        header = [*(name or "group" for name in names), "value", "n", "estimate", "std. error"]
-        header.append(f"{display.percent(level)} interval ({chosen})")
-        codes = self._shown_codes(first)
-        shown = list(self.results.items())[: max(1, 2 * display.SHOWN // len(codes))]
-        lines = [line for group, result in shown for line in self._lines(group, result, codes, level, method)]
-        text = f"{first.heading().rsplit(', n =', 1)[0]}, {len(self)} groups, n = {int(self.n.sum()):,}\n\n"
-        text += display.aligned(header, lines, text_columns=len(names) + 1)
-        if len(shown) < len(self):
-            text += f"\n… and {len(self) - len(shown):,} more groups"
-        if first.estimate.size > len(codes) > 1:
-            text += f"\n… and {first.estimate.size - len(codes):,} more values in each group"
-        return text + "".join(f"\nNote: {note}." for note in self._all_notes())
+        more = [f"{len(self) - len(shown):,} more groups"] if len(shown) < len(self) else []
+        if size > len(codes) > 1:
+            more.append(f"{size - len(codes):,} more values in each group")
+        return ResultTable(
+            title=self.heading(),
+            columns=(
+                *group_columns(groups, self.by),
+                labels("value", [first.channels.label(code) for code in codes] * len(shown)),
+                Column("n", np.repeat([result.n for _, result in shown], len(codes)), write=display.count),
+                Column("estimate", np.concatenate([result.estimate[codes] for _, result in shown])),
+                Column("std_error", np.concatenate([result.std_error[codes] for _, result in shown]), "std. error"),
+                Ends(interval_heading(level, chosen), bounds, empty=empty),
+            ),
+            rows=len(groups),
+            more=tuple(more),
+            notes=self._all_notes(),
+        )
 
-    @staticmethod
-    def _lines(group: Any, result: Frequencies, codes: list[int], level: float, method: str | None) -> list[list[str]]:
-        bounds = result.interval(level, method)
-        return [
-            [
-                *(display.label_text(one) for one in (group if isinstance(group, tuple) else (group,))),
-                display.label_text(result.channels.label(code)),
-                f"{result.n:,}",
-                display.number(result.estimate[code]),
-                display.number(result.std_error[code]),
-                display.ends(*bounds[code], empty=bool(np.isnan(bounds[code, 0])) and result.correction is not None),
-            ]
-            for code in codes
-        ]
-
-    @staticmethod
-    def _shown_codes(first: Frequencies) -> list[int]:
-        """Of two values the second says it all."""
-        return [1] if first.estimate.size == 2 else list(range(min(first.estimate.size, display.SHOWN)))
-
-    def _all_notes(self) -> list[str]:
+    def _all_notes(self) -> tuple[str, ...]:
         own = [f"{display.label_text(group)}: {note}" for group, r in self.results.items() for note in r.notes]
-        return [*self.notes, *own[: display.SHOWN]]
-
-    def __str__(self) -> str:
-        return self.summary()
-
-    def __repr__(self) -> str:
-        return f"<Frequencies in {len(self)} groups, n = {int(self.n.sum()):,}>"
+        return (*self.notes, *own[: display.SHOWN])
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data, ready for JSON."""
@@ -157,3 +153,13 @@ class GroupedFrequencies(Mapping[Any, Frequencies]):
             ],
             "notes": list(self.notes),
         }
+
+
+def group_columns(groups: Sequence[Any], by: str | tuple[str | None, ...] | None) -> list[Column]:
+    """The columns of a table that say which group a row is about, one for each column of ``by``."""
+    if not isinstance(by, tuple):
+        return [labels(by or "group", groups)]
+    return [
+        labels(name or ("group" if len(by) == 1 else f"group {place + 1}"), [group[place] for group in groups])
+        for place, name in enumerate(by)
+    ]

@@ -22,6 +22,8 @@ from discreet.errors import EstimationError
 from discreet.estimate.channels import Channels
 from discreet.estimate.evidence import Evidence
 from discreet.estimate.moments import refuse_large
+from discreet.estimate.result import Shown
+from discreet.estimate.result_table import Column, ResultTable
 from discreet.estimate.spread import Multinomial
 from discreet.mechanisms.inverse import DenseInverse, Inverse
 
@@ -36,8 +38,8 @@ ONE_REPORT = "a column has only one report: independence cannot be tested"
 _RANK_TOLERANCE = 1e-10
 
 
-@dataclass(frozen=True)
-class IndependenceTest:
+@dataclass(frozen=True, repr=False, kw_only=True)
+class IndependenceTest(Shown):
     """A test that two columns are independent.
 
     Attributes
@@ -67,12 +69,24 @@ class IndependenceTest:
             figure = f"χ² = {self.statistic:.4g}, df = {self.df:g}"
         else:
             figure = f"F = {self.statistic:.4g}, df = {self.df:.4g} and {self.df_denominator:.4g}"
-        p = f"{self.p_value:.4f}" if self.p_value >= 1e-4 else f"{self.p_value:.2g}"
-        text = f"Independence of the true values ({self.method}): {figure}, p = {p}"
+        text = f"Independence of the true values ({self.method}): {figure}, p = {_shown_p(self.p_value)}"
         return text + "".join(f"\nNote: {note}." for note in self.notes)
 
-    def __str__(self) -> str:
-        return self.summary()
+    def _page(self) -> ResultTable:
+        kind = "χ²" if self.df_denominator is None else "F"
+        columns = [
+            Column("statistic", [self.statistic], kind, "{:.4g}".format),
+            Column("df", [self.df], write="{:.4g}".format),
+        ]
+        if self.df_denominator is not None:
+            columns.append(Column("df_denominator", [self.df_denominator], write="{:.4g}".format))
+        columns.append(Column("p_value", [self.p_value], "p", _shown_p))
+        title = f"Independence of the true values ({self.method})"
+        return ResultTable(title=title, columns=tuple(columns), rows=1, notes=self.notes)
+
+    def _figures(self) -> tuple[str, ...]:
+        letter = "χ²" if self.df_denominator is None else "F"
+        return (f"{letter} = {self.statistic:.4g}", f"df = {self.df:.4g}", f"p = {_shown_p(self.p_value)}")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
@@ -85,6 +99,10 @@ class IndependenceTest:
             "p_value": self.p_value,
             "notes": list(self.notes),
         }
+
+
+def _shown_p(p: float) -> str:
+    return f"{p:.4f}" if p >= 1e-4 else f"{p:.2g}"
 
 
 def independence_test(evidence: Evidence, first: Channels, second: Channels) -> IndependenceTest:
@@ -107,7 +125,7 @@ def independence_test(evidence: Evidence, first: Channels, second: Channels) -> 
     left, right, table = _whitened_margins(evidence, first, second)
     df = left.shape[0] * right.shape[0]
     statistic = evidence.n * float(np.sum((left @ table @ right.T) ** 2))
-    return IndependenceTest(statistic, df, chi_square_tail(statistic, df), "wald")
+    return IndependenceTest(statistic=statistic, df=df, p_value=chi_square_tail(statistic, df), method="wald")
 
 
 def chi_square_tail(statistic: float, df: float) -> float:
@@ -144,7 +162,8 @@ def _pearson(counts: NDArray[np.int64]) -> IndependenceTest:
     mean, variance = df, 2.0 * df
     if expected.min() < SMALL_EXPECTED and seen.sum() > _LEAST_FOR_MOMENTS:
         mean, variance = _moments_given_margins(seen)
-    return IndependenceTest(statistic, df, matched_tail(statistic, mean, variance), "pearson", notes=notes)
+    p_value = matched_tail(statistic, mean, variance)
+    return IndependenceTest(statistic=statistic, df=df, p_value=p_value, method="pearson", notes=notes)
 
 
 def _moments_given_margins(table: Floats) -> tuple[float, float]:
@@ -203,11 +222,13 @@ def rao_scott(evidence: Evidence, contrasts: Floats, departure: Floats) -> Indep
     df = min(trace**2 / squares, len(contrasts)) if squares > 0 else float(len(contrasts))
     ratio = float(departure @ departure) / trace
     if math.isinf(spread.degrees_of_freedom):
-        return IndependenceTest(ratio * df, df, chi_square_tail(ratio * df, df), "rao-scott")
+        p_value = chi_square_tail(ratio * df, df)
+        return IndependenceTest(statistic=ratio * df, df=df, p_value=p_value, method="rao-scott")
     from scipy.special import fdtrc
 
     denominator = df * spread.degrees_of_freedom
-    return IndependenceTest(ratio, df, float(fdtrc(df, denominator, ratio)), "rao-scott", denominator)
+    p_value = float(fdtrc(df, denominator, ratio))
+    return IndependenceTest(statistic=ratio, df=df, p_value=p_value, method="rao-scott", df_denominator=denominator)
 
 
 def _own_terms(evidence: Evidence, contrasts: Floats) -> float:

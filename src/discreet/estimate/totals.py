@@ -7,28 +7,38 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
 from discreet.estimate import display, intervals
-from discreet.estimate.result import Floats, Frequencies, frozen
+from discreet.estimate.frequency_table import Frequencies
+from discreet.estimate.result import Result, frozen, written_interval
+from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
 from discreet.estimate.spread import Linearised
 
+Floats = NDArray[np.float64]
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Totals:
-    """How many people have each value, with standard errors."""
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Totals(Result):
+    """How many people have each value, with standard errors. Made by ``Frequencies.totals()``."""
 
     estimate: Floats
     frequencies: Frequencies
     survey: Linearised | None
 
     def __post_init__(self) -> None:
-        self.estimate.flags.writeable = False
+        frozen(self.estimate)
 
     @property
     def labels(self) -> Any:
         """The true values in code order."""
         return self.frequencies.labels
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know."""
+        return self.frequencies.notes
 
     @cached_property
     def std_error(self) -> Floats:
@@ -55,41 +65,42 @@ class Totals:
         )
         return intervals.wald(self.estimate, self.std_error, quantile)
 
-    def summary(self, level: float = 0.95) -> str:
-        """A table to read."""
-        shown = min(self.estimate.size, display.SHOWN)
-        bounds = self.interval(level)[:shown]
-        header = ["value", "total", "std. error", f"{display.percent(level)} interval (wald)"]
-        lines = [
-            [
-                display.label_text(self.frequencies.channels.label(code)),
-                display.amount(self.estimate[code]),
-                display.amount(self.std_error[code]),
-                display.ends(bounds[code, 0], bounds[code, 1], write=display.amount),
-            ]
-            for code in range(shown)
-        ]
-        text = f"Totals, n = {self.frequencies.n:,}\n\n{display.aligned(header, lines)}"
-        if self.estimate.size > shown:
-            text += f"\n… and {self.estimate.size - shown:,} more values"
-        return text
+    def heading(self) -> str:
+        """What was estimated, from what."""
+        named = f' of "{self.frequencies.column}"' if self.frequencies.column else ""
+        return f"Totals{named}, n = {self.frequencies.n:,}"
 
-    def __str__(self) -> str:
-        return self.summary()
+    def _labels(self) -> Any:
+        return self.labels
 
-    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+    @staticmethod
+    def _write(value: float) -> str:
+        return display.amount(value)
+
+    def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
+        shown = self.estimate.size if most is None else min(self.estimate.size, most)
+        left_out = self.estimate.size - shown
+        return ResultTable(
+            title=self.heading(),
+            columns=(
+                labels("value", [self.frequencies.channels.label(code) for code in range(shown)]),
+                Column("estimate", self.estimate[:shown], "total", display.amount),
+                Column("std_error", self.std_error[:shown], "std. error", display.amount),
+                Ends(interval_heading(level, "wald"), self.interval(level, method)[:shown], write=display.amount),
+            ),
+            rows=shown,
+            more=(f"{left_out:,} more values",) if left_out else (),
+            notes=self.notes,
+        )
+
+    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data, ready for JSON."""
-        bounds = self.interval(level)
         return {
             "kind": "totals",
             "n": self.frequencies.n,
             "labels": display.plain(list(self.labels)),
             "estimate": display.plain(self.estimate),
             "std_error": display.plain(self.std_error),
-            "interval": {
-                "level": level,
-                "method": "wald",
-                "low": display.plain(bounds[:, 0]),
-                "high": display.plain(bounds[:, 1]),
-            },
+            "interval": written_interval(self.interval(level, method), level, "wald"),
+            "notes": list(self.notes),
         }

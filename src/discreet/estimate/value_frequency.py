@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from discreet.estimate import display
+from discreet.estimate.result import Result, frozen, written_interval
+from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
 
 if TYPE_CHECKING:
-    from discreet.estimate.result import Frequencies
+    from discreet.estimate.frequency_table import Frequencies
+
+Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ValueFrequency:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ValueFrequency(Result):
     """How frequent one true value is: ``frequencies(…)["yes"]``.
 
     Attributes
     ----------
     label
         The value.
-    estimate, std_error : float
-        ``float(one)`` is the estimate too.
+    estimate, std_error : array (1,)
+        As for every result; ``float(one)`` is the estimate as a number.
+    covariance : array (1, 1)
     """
 
     frequencies: Frequencies
@@ -33,47 +40,75 @@ class ValueFrequency:
         return self.frequencies.channels.label(self.code)
 
     @property
-    def estimate(self) -> float:
-        """Its frequency."""
-        return float(self.frequencies.estimate[self.code])
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know."""
+        return self.frequencies.notes
 
     @property
-    def std_error(self) -> float:
-        """The standard error."""
-        return float(self.frequencies.std_error[self.code])
+    def estimate(self) -> Floats:
+        """Its frequency."""
+        return self.frequencies.estimate[self.code : self.code + 1]
 
-    def interval(self, level: float = 0.95, method: str | None = None) -> tuple[float, float]:
-        """The confidence interval (low, high); methods as for :meth:`Frequencies.interval`."""
-        low, high = self.frequencies.interval_of(self.code, level, method)
-        return float(low), float(high)
+    @property
+    def std_error(self) -> Floats:
+        """The standard error."""
+        return self.frequencies.std_error[self.code : self.code + 1]
+
+    @property
+    def covariance(self) -> Floats:
+        """The variance."""
+        return frozen(self.std_error[:, None] ** 2)
+
+    def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
+        """The confidence interval, one row (low, high); methods as for :meth:`Frequencies.interval`."""
+        return self.frequencies.interval_of(self.code, level, method)[None]
 
     def __float__(self) -> float:
-        return self.estimate
+        return float(self.estimate[0])
+
+    def heading(self) -> str:
+        """What was estimated, from what."""
+        return self.frequencies.heading().replace("Frequencies", "Frequency", 1)
+
+    def _labels(self) -> list[Any]:
+        return [self.label]
+
+    def _empty(self, bounds: Floats) -> NDArray[np.bool_]:
+        return np.asarray(np.isnan(bounds[:, 0]) & (self.frequencies.correction is not None))
 
     def summary(self, level: float = 0.95, method: str | None = None) -> str:
         """One line to read."""
-        low, high = self.interval(level, method)
-        empty = math.isnan(low) and self.frequencies.correction is not None
+        bounds = self.interval(level, method)
         return (
-            f"{display.label_text(self.label)}: {display.number(self.estimate)} "
-            f"(std. error {display.number(self.std_error)}, {display.percent(level)} interval "
-            f"{display.ends(low, high, empty=empty)})"
+            f"{display.label_text(self.label)}: {display.number(float(self))} "
+            f"(std. error {display.number(self.std_error[0])}, {display.percent(level)} interval "
+            f"{display.ends(*bounds[0], empty=bool(self._empty(bounds)[0]))})"
         )
 
-    def __repr__(self) -> str:
-        return self.summary()
+    def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
+        del most  # there is one row
+        bounds = self.interval(level, method)
+        chosen = self.frequencies.default_interval if method is None else method
+        return ResultTable(
+            title=self.heading(),
+            columns=(
+                labels("value", [self.label]),
+                Column("estimate", self.estimate),
+                Column("std_error", self.std_error, "std. error"),
+                Ends(interval_heading(level, chosen), bounds, empty=self._empty(bounds)),
+            ),
+            rows=1,
+            notes=self.notes,
+        )
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data, ready for JSON."""
-        low, high = self.interval(level, method)
+        low, high = self.interval(level, method)[0]
         return {
             "label": display.plain(self.label),
-            "estimate": display.plain(self.estimate),
-            "std_error": display.plain(self.std_error),
-            "interval": {
-                "level": level,
-                "method": self.frequencies.default_interval if method is None else method,
-                "low": display.plain(low),
-                "high": display.plain(high),
-            },
+            "estimate": display.plain(float(self)),
+            "std_error": display.plain(float(self.std_error[0])),
+            "interval": written_interval(
+                np.array([low, high]), level, self.frequencies.default_interval if method is None else method
+            ),
         }

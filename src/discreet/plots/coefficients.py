@@ -15,12 +15,13 @@ _COLOURS = (BLUE, ORANGE, BLACK, GREY)
 def plot_coefficients(comparison: Comparison, path: str | Path, *, title: str = "") -> None:
     """Draw every coefficient with its interval, one colour per fit."""
     methods, names = comparison.methods, comparison.names
+    bounds = comparison.interval()
     with canvas(path, height=1.6 + (0.25 + 0.18 * len(methods)) * len(names)) as axes:
         base = np.arange(len(names))[::-1].astype(float)
         for m, method in enumerate(methods):
             y = base + 0.5 * ((len(methods) - 1) / 2 - m) / len(methods)
             colour = _COLOURS[m % len(_COLOURS)]
-            low, high = comparison.interval[m, :, 0], comparison.interval[m, :, 1]
+            low, high = bounds[m, :, 0], bounds[m, :, 1]
             axes.hlines(y, low, high, color=colour, linewidth=2)
             axes.plot(comparison.estimate[m], y, "o", color=colour, label=f"{method}, {comparison.level:.0%} interval")
         axes.set_yticks(base, list(names))

@@ -17,7 +17,7 @@ def test_corrected_naive_and_true_fits_side_by_side():
     fit = binary_regression(X, y, 0.75, 0.75)
     table = compare({"corrected": fit, "naive": fit.naive(), "true labels": binary_regression(X, truth, 1, 1)})
     np.testing.assert_allclose(table.estimate[1], binary_regression(X, y, 1, 1).coefficients, rtol=1e-9)
-    assert table.interval.shape == (3, 4, 2)
+    assert table.interval().shape == (3, 4, 2)
     assert len(table.rows()) == 12
     assert table.rows()[1]["method"] == "naive"
     text = table.summary()

@@ -7,7 +7,7 @@ import pytest
 
 from discreet.domains.box import Box
 from discreet.estimate.m_estimation import bounded, kinked, losses
-from discreet.estimate.m_estimation.fit import _objective
+from discreet.estimate.m_estimation.corrections import corrected_objective
 from discreet.estimate.m_estimation.sample import read_sample
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 from discreet.randomness import Randomness
@@ -55,7 +55,7 @@ def test_without_exact_records_squares_are_corrected():
 def test_the_curvature_sees_errors_that_depend_on_x(joint):
     """E[f(0|x)xx'] for errors of spread 1 + x/2, which f(0)·E[xx'] misses."""
     x, y, given = sample(400_000, 3, scale=1.0, joint=joint)
-    objective = _objective(losses.Check(), given, "exact", None)
+    objective = corrected_objective(losses.Check(), given, "exact", None)
     found, level = bounded.curvature(objective, given, np.array([1.0, -1.0, 0.5]), 0.15)
     design = np.column_stack([x, np.ones(len(y))])
     density = 1 / np.sqrt(2 * np.pi) / (1 + 0.5 * x[:, 0])

@@ -9,9 +9,10 @@ stated confidence.
 function over all f that lead there, ``result`` holds what comes out.
 """
 
+from discreet.estimate.identified.range import Range
 from discreet.estimate.identified.ranges import Identified, Possible, Programme
 from discreet.estimate.identified.region import ShareRegion, share_region
-from discreet.estimate.identified.result import FrequencyBounds, Range, bounds_from
+from discreet.estimate.identified.result import FrequencyBounds, bounds_from
 
 __all__ = [
     "FrequencyBounds",

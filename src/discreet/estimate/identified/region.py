@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.estimate import intervals
+from discreet.estimate.clopper_pearson import clopper_pearson
 from discreet.estimate.evidence import Evidence, effective_size
 
 Floats = NDArray[np.float64]
@@ -59,7 +59,7 @@ def share_region(evidence: Evidence, target: str, level: float) -> ShareRegion:
     size = effective_size(evidence, 1 - per_share) if target == "population" else evidence.kish
     exact = evidence.weights is None and evidence.survey is None
     counts = evidence.counts.astype(float) if exact else evidence.shares * size
-    low, high = intervals.clopper_pearson(counts, size, 1 - per_share)
+    low, high = clopper_pearson(counts, size, 1 - per_share)
     if not simple:
         return ShareRegion(low, high)
     band = math.sqrt(math.log(2 / (alpha / 2)) / (2 * evidence.n))

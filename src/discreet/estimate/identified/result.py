@@ -1,4 +1,4 @@
-"""Ranges of frequencies, of the mean and of quantiles, with and without sampling error."""
+"""Ranges of frequencies, and through them of the mean and of quantiles, with and without sampling error."""
 
 from __future__ import annotations
 
@@ -17,8 +17,12 @@ from discreet.errors import EstimationError
 from discreet.estimate import display, intervals
 from discreet.estimate.channels import Channels
 from discreet.estimate.evidence import Evidence
+from discreet.estimate.identified.range import Range
 from discreet.estimate.identified.ranges import Identified, Possible, Programme
 from discreet.estimate.identified.region import share_region
+from discreet.estimate.result import Result, frozen, written_interval
+from discreet.estimate.result_table import Ends, ResultTable, labels
+from discreet.estimate.value_numbers import value_numbers
 from discreet.mechanisms import FiniteMechanism
 
 Floats = NDArray[np.float64]
@@ -31,54 +35,8 @@ _POINT = 1e-7
 _ZERO = 1e-12
 
 
-@dataclass(frozen=True)
-class Range:
-    """A quantity that the reports only confine.
-
-    Attributes
-    ----------
-    identified : tuple
-        Smallest and largest value over all distributions with the fitted report shares: what remains unknown
-        however many people report.
-    low, high : object
-        The range with sampling error: it covers the identified one with the stated confidence.
-    level : float
-        The confidence level.
-    """
-
-    identified: tuple[Any, Any]
-    low: Any
-    high: Any
-    level: float
-
-    @property
-    def empty(self) -> bool:
-        """Whether no distribution goes with the reports at this level, which then contradict the design."""
-        return isinstance(self.low, float) and math.isnan(self.low)
-
-    def summary(self) -> str:
-        """One line."""
-        if self.empty:
-            return display.EMPTY
-        return (
-            f"{_shown(self.low)} to {_shown(self.high)} ({display.percent(self.level)}); "
-            f"identified range {_shown(self.identified[0])} to {_shown(self.identified[1])}"
-        )
-
-    __str__ = summary
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "level": self.level,
-            "low": display.plain(self.low),
-            "high": display.plain(self.high),
-            "identified": [display.plain(end) for end in self.identified],
-        }
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class FrequencyBounds:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class FrequencyBounds(Result):
     """The range of each frequency over all distributions that go with the reports.
 
     Made by ``estimate.frequencies(..., method="bounds")``, for channels that do not tell all values apart. Nothing is
@@ -137,7 +95,7 @@ class FrequencyBounds:
     @cached_property
     def identified(self) -> Floats:
         """Range of each frequency at the fitted report shares, (values, 2)."""
-        return _frozen(_each(self._without_sampling, self._channel))
+        return frozen(_each(self._without_sampling, self._channel))
 
     def bounds(self, level: float = 0.95) -> Floats:
         """Ranges with sampling error, (values, 2): all of them hold at once with at least this confidence.
@@ -147,7 +105,7 @@ class FrequencyBounds:
         """
         level = intervals.checked_level(level)
         if level not in self._kept:
-            self._kept[level] = _frozen(_each(self._possible(level), self._channel))
+            self._kept[level] = frozen(_each(self._possible(level), self._channel))
         return self._kept[level]
 
     def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
@@ -161,12 +119,17 @@ class FrequencyBounds:
     @property
     def estimate(self) -> Floats:
         """The middle of each identified range: a number to draw, not an estimate that more people would improve."""
-        return np.asarray(self.identified.mean(axis=1))
+        return frozen(self.identified.mean(axis=1))
 
     @property
     def std_error(self) -> Floats:
         """There is none: the error does not vanish with n."""
-        return np.full(self.channels.truths, np.nan)
+        return frozen(np.full(self.channels.truths, np.nan))
+
+    @property
+    def covariance(self) -> Floats:
+        """There is none."""
+        return frozen(np.full((self.channels.truths,) * 2, np.nan))
 
     def functional(self, scores: ArrayLike, level: float = 0.95) -> Range:
         """The range of ``Σ_x scores_x f_x``, for one number per value."""
@@ -174,13 +137,39 @@ class FrequencyBounds:
         numbers = arguments.floats(scores, "scores", EstimationError)
         if numbers.shape != (self.channels.truths,):
             raise EstimationError(f"scores must be {self.channels.truths} finite numbers, one per value")
-        inner = self._without_sampling.range(numbers)
-        outer = self._possible(level).range(numbers)
-        return Range(inner, *_covering(outer, inner), level)
+        return self._range("sum of scores", numbers, level)
+
+    def _range(self, what: str, scores: Floats, level: float) -> Range:
+        inner = self._without_sampling.range(scores)
+
+        def at_level(level: float) -> tuple[float, float]:
+            return _covering(self._possible(level).range(scores), inner)
+
+        low, high = at_level(level)
+        return self._as_range(what, inner, low, high, level, at_level)
+
+    def _as_range(
+        self, what: str, inner: Any, low: Any, high: Any, level: float, at_level: Callable[[float], tuple[Any, Any]]
+    ) -> Range:
+        named = f'{what} of "{self.column}"' if self.column else what
+        return Range(
+            what=named,
+            identified=inner,
+            low=low,
+            high=high,
+            level=level,
+            at_level=at_level,
+            n=self.n,
+            notes=self.notes,
+        )
 
     def mean(self, level: float = 0.95, positions: ArrayLike | None = None) -> Range:
         """The range of the mean: of the positions of the domain, of numeric labels, or of given positions."""
-        return self.functional(self._positions() if positions is None else positions, level)
+        level = intervals.checked_level(level)
+        numbers = value_numbers(self.channels.labels, self.channels.truths, positions, self.column)
+        if np.isnan(numbers).any():
+            raise EstimationError("the range of a mean needs a number for every value, and the blank has none")
+        return self._range("mean", numbers, level)
 
     def quantile(self, q: float = 0.5, level: float = 0.95) -> Range:
         """The range of a quantile: the smallest value that at least the share q of people do not exceed.
@@ -190,11 +179,17 @@ class FrequencyBounds:
         """
         level = intervals.checked_level(level)
         q = arguments.number(q, "q, the share of a quantile,", EstimationError, above=0, below=1)
-        inner = self._quantile(self._without_sampling, q)
-        outer = self._quantile(self._possible(level), q)
         label = self.channels.label
-        named = [math.nan if code is None else label(code) for code in (*inner, *outer)]
-        return Range((named[0], named[1]), named[2], named[3], level)
+
+        def named(codes: tuple[int | None, int | None]) -> tuple[Any, Any]:
+            first, last = (math.nan if code is None else label(code) for code in codes)
+            return first, last
+
+        def at_level(level: float) -> tuple[Any, Any]:
+            return named(self._quantile(self._possible(level), q))
+
+        inner = named(self._quantile(self._without_sampling, q))
+        return self._as_range(f"quantile at {q:g}", inner, *at_level(level), level, at_level)
 
     def _quantile(self, programme: Programme, q: float) -> tuple[int | None, int | None]:
         size = self.channels.truths
@@ -208,42 +203,38 @@ class FrequencyBounds:
         must = _first(size, lambda k: programme.least(up_to(k)) >= q - _POINT)
         return can, must
 
-    def _positions(self) -> Floats:
-        domain = self.channels.labels
-        if hasattr(domain, "positions"):
-            return np.asarray(domain.positions, float)
-        try:
-            return np.array([float(label) for label in self.labels])
-        except (TypeError, ValueError):
-            raise EstimationError("the values have no positions to average: give positions, one per value") from None
+    def _labels(self) -> Any:
+        return self.labels
 
-    def summary(self, level: float = 0.95, method: str | None = None) -> str:
-        """A table to read: value, identified range, range with sampling error, and the notes."""
+    def _figures(self) -> Any:
+        for code in range(self.channels.truths):
+            yield f"{display.label_text(self.channels.label(code))} {display.ends(*self.identified[code])}"
+
+    def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
         bounds = self.interval(level, method)
-        shown = min(self.channels.truths, display.SHOWN)
-        header = ["value", "identified range", f"{display.percent(level)} range, all values at once"]
-        lines = [
-            [
-                display.label_text(self.channels.label(code)),
-                display.ends(*self.identified[code]),
-                display.ends(*bounds[code], empty=bool(np.isnan(bounds[code, 0]))),
-            ]
-            for code in range(shown)
-        ]
+        shown = self.channels.truths if most is None else min(self.channels.truths, most)
         left_out = self.channels.truths - shown
-        return display.page(display.aligned(header, lines), self.heading(), left_out, "values", self.notes)
+        return ResultTable(
+            title=self.heading(),
+            columns=(
+                labels("value", [self.channels.label(code) for code in range(shown)]),
+                Ends("identified range", self.identified[:shown], ("identified_low", "identified_high")),
+                Ends(
+                    f"{display.percent(level)} range, all values at once",
+                    bounds[:shown],
+                    empty=np.isnan(bounds[:shown, 0]),
+                ),
+            ),
+            rows=shown,
+            more=(f"{left_out:,} more values",) if left_out else (),
+            notes=self.notes,
+        )
 
     def heading(self) -> str:
         """What was estimated, from what."""
         what = f'Ranges of the frequencies of "{self.column}"' if self.column else "Ranges of the frequencies"
         whom = display.of_whom(self.target)
         return f"{what} {whom}, n = {self.n:,}"
-
-    def __str__(self) -> str:
-        return self.summary()
-
-    def __repr__(self) -> str:
-        return f"<{self.heading()}, {self.channels.truths:,} values>"
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data, ready for JSON."""
@@ -259,12 +250,7 @@ class FrequencyBounds:
                 "low": display.plain(self.identified[:, 0]),
                 "high": display.plain(self.identified[:, 1]),
             },
-            "interval": {
-                "level": level,
-                "method": self.method,
-                "low": display.plain(bounds[:, 0]),
-                "high": display.plain(bounds[:, 1]),
-            },
+            "interval": written_interval(bounds, level, self.method),
             "notes": list(self.notes),
         }
 
@@ -292,7 +278,9 @@ def bounds_from(
             "the channel does not tell all values apart: ranges hold for every distribution that goes with the "
             "reports, and more people do not narrow them below the identified range"
         )
-    return FrequencyBounds(channels, evidence, _frozen(fitted), target, tuple(told), column)
+    return FrequencyBounds(
+        channels=channels, evidence=evidence, fitted=frozen(fitted), target=target, notes=tuple(told), column=column
+    )
 
 
 def _each(programme: Programme, channel: Floats) -> Floats:
@@ -332,12 +320,3 @@ def _first(size: int, holds: Callable[[int], bool]) -> int:
         else:
             low = middle + 1
     return low
-
-
-def _shown(value: Any) -> str:
-    return display.number(value) if isinstance(value, float) else str(value)
-
-
-def _frozen(values: Floats) -> Floats:
-    values.flags.writeable = False
-    return values

@@ -74,7 +74,9 @@ def score_test(evidence: Evidence, channel: Floats, rows: int, columns: int) -> 
     statistic, variance = score_statistic(shares, evidence.n, fitted, whitened[None])
     p_value = matched_tail(float(statistic[0]), len(whitened), float(variance[0]))
     notes = sparse_note(evidence.n * float(fitted.min()))
-    return IndependenceTest(float(statistic[0]), len(whitened), p_value, "score", notes=notes)
+    return IndependenceTest(
+        statistic=float(statistic[0]), df=len(whitened), p_value=p_value, method="score", notes=notes
+    )
 
 
 def independence_fit(shares: Floats, channel: Floats, rows: int, columns: int) -> tuple[Floats, Floats]:

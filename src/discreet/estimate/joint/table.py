@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from discreet import arguments
 from discreet.errors import EstimationError
-from discreet.estimate import display
 from discreet.estimate.cell_table import CellTable
-from discreet.estimate.frequencies import check_choice, collect, declared, estimate_from, left_out_note
+from discreet.estimate.collecting import collect, declared, left_out_note
+from discreet.estimate.frequency_estimator import estimate_from
+from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.independence import IndependenceTest
 from discreet.estimate.joint.channels import JointChannels
 from discreet.estimate.joint.independence import joint_independence_test
-from discreet.estimate.result import Frequencies
 from discreet.estimate.rows import ArrayColumn, Column, ReleaseColumn, is_release
 from discreet.mechanisms.joint import JointResponse, JointView
 
@@ -55,7 +55,7 @@ def joint_table(
     weights, strata, clusters, target
         As for :func:`discreet.estimate.frequencies`.
     """
-    check_choice("target", target, ("population", "table"))
+    arguments.choice(target, "target", ("population", "table"), EstimationError)
     release: Any = None
     column: Column
     names: tuple[str | None, ...] = ()
@@ -73,7 +73,7 @@ def joint_table(
         release, total, [column], target, weights=weights, strata=strata, clusters=clusters, groups=None
     )
     cells = estimate_from(evidence[0][1], channels, target=target, notes=left_out_note(left_out))
-    return JointTable(cells, channels, names)
+    return JointTable(cells=cells, channels=channels, names=names)
 
 
 def _in_memory(
@@ -150,7 +150,7 @@ def combine(codes: Sequence[Any], shape: tuple[int, ...]) -> Any:
     return np.ravel_multi_index(tuple(column.astype(np.int64) for column in codes), shape)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class JointTable(CellTable):
     """Joint frequencies of two or three columns. Made by :func:`joint_table` or ``estimate.crosstab``.
 
@@ -165,24 +165,9 @@ class JointTable(CellTable):
     names: tuple[str | None, ...] = ()
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """Number of values of each column."""
-        return self.channels.shape
-
-    @property
     def labels(self) -> list[list[Any]]:
         """True values of each column."""
         return [[column.label(code) for code in range(column.truths)] for column in self.channels.columns]
-
-    @property
-    def row_labels(self) -> list[Any]:
-        """True values of the first column."""
-        return self.labels[0]
-
-    @property
-    def column_labels(self) -> list[Any]:
-        """True values of the second column."""
-        return self.labels[1]
 
     def chi_square(self) -> IndependenceTest:
         """Test whether the true values of two columns are independent; valid after joint randomisation."""
@@ -190,31 +175,3 @@ class JointTable(CellTable):
             raise EstimationError("independence is tested for two attributes")
         self._check_population()
         return joint_independence_test(self.cells.evidence, self.channels)
-
-    def summary(self, level: float = 0.95, method: str | None = None) -> str:
-        """A table to read, one line per cell."""
-        bounds = self.interval(level, method).reshape(-1, 2)
-        header = [name or f"column {i}" for i, name in enumerate(self.names or (None,) * len(self.shape))]
-        header += ["estimate", "std. error", f"{display.percent(level)} interval"]
-        lines = []
-        for code in range(min(self.channels.truths, 2 * display.SHOWN)):
-            ends = display.ends(bounds[code, 0], bounds[code, 1], empty=bool(np.isnan(bounds[code, 0])))
-            figures = [display.number(self.cells.estimate[code]), display.number(self.cells.std_error[code]), ends]
-            lines.append([display.label_text(label) for label in self.channels.label(code)] + figures)
-        table = display.aligned(header, lines, text_columns=len(self.shape))
-        return display.page(table, self.heading(), self.channels.truths - len(lines), "cells", self.notes)
-
-    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        bounds = self.interval(level, method)
-        return {
-            "kind": "crosstab",
-            "columns": list(self.names),
-            "n": self.n,
-            "target": self.target,
-            "labels": [display.plain(labels) for labels in self.labels],
-            "estimate": display.plain(self.estimate),
-            "std_error": display.plain(self.std_error),
-            "interval": {"level": level, "low": display.plain(bounds[..., 0]), "high": display.plain(bounds[..., 1])},
-            "notes": list(self.notes),
-        }

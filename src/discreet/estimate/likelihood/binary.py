@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -28,7 +28,7 @@ from discreet.estimate.likelihood.scan import Scan
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class BinaryRegression(LikelihoodFit):
     """A regression of a yes/no answer that was randomised; the coefficients are about the truth.
 
@@ -39,7 +39,7 @@ class BinaryRegression(LikelihoodFit):
     link_function: Link
     facts: Scan
     source: Source
-    penalty: str | None = field(default=None, kw_only=True)
+    penalty: str | None = None
 
     @cached_property
     def surface(self) -> Surface:

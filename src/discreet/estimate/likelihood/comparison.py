@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,64 +16,127 @@ from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.intervals import checked_level
 from discreet.estimate.likelihood.result import LikelihoodFit
-from discreet.estimate.likelihood.table import figure
+from discreet.estimate.likelihood.table import figure, ratio
+from discreet.estimate.result import Result, frozen
+from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Comparison(Result):
     """Coefficients of several fits, with intervals: a table, and the numbers of a forest plot.
 
     Attributes
     ----------
+    fits : mapping
+        The fits by name.
     methods, names : tuple of str
-        The fits, and the coefficients.
-    estimate, std_error : array (methods, coefficients)
-    interval : array (methods, coefficients, 2)
+        The names of the fits, and of the coefficients.
+    estimate, std_error : array (fits, coefficients)
+    covariance : array (fits, coefficients, coefficients)
+        Within each fit. Fits of the same rows are not independent of each other.
     level : float
+        Of the intervals, unless another is asked for.
+    method : str or None
+        The interval method, likewise.
     """
 
-    methods: tuple[str, ...]
-    names: tuple[str, ...]
-    estimate: Floats
-    std_error: Floats
-    interval: Floats
+    fits: Mapping[str, LikelihoodFit]
     level: float
+    method: str | None = None
 
-    def rows(self) -> list[dict[str, Any]]:
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fits", MappingProxyType(dict(self.fits)))
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The names of the fits."""
+        return tuple(self.fits)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the coefficients."""
+        return next(iter(self.fits.values())).names
+
+    @cached_property
+    def estimate(self) -> Floats:
+        """Coefficients, one row per fit."""
+        return frozen(np.array([fit.coefficients for fit in self.fits.values()]))
+
+    @cached_property
+    def std_error(self) -> Floats:
+        """Standard errors, one row per fit."""
+        return frozen(np.array([fit.std_error for fit in self.fits.values()]))
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """Covariance matrix of each fit."""
+        return frozen(np.array([fit.covariance for fit in self.fits.values()]))
+
+    def interval(self, level: float | None = None, method: str | None = None) -> Floats:
+        """Confidence intervals, (fits, coefficients, 2)."""
+        level, method = self._chosen(level, method)
+        return np.array([fit.interval(level, method) for fit in self.fits.values()])
+
+    def _chosen(self, level: float | None, method: str | None) -> tuple[float, str | None]:
+        return checked_level(self.level if level is None else level), self.method if method is None else method
+
+    def rows(self, level: float | None = None, method: str | None = None) -> list[dict[str, Any]]:
         """One record for each line of a forest plot."""
+        bounds = self.interval(level, method)
         return [
             {
                 "name": name,
-                "method": method,
+                "method": fit,
                 "estimate": float(self.estimate[m, j]),
                 "std_error": float(self.std_error[m, j]),
-                "low": float(self.interval[m, j, 0]),
-                "high": float(self.interval[m, j, 1]),
+                "low": float(bounds[m, j, 0]),
+                "high": float(bounds[m, j, 1]),
             }
             for j, name in enumerate(self.names)
-            for m, method in enumerate(self.methods)
+            for m, fit in enumerate(self.methods)
         ]
 
-    def summary(self) -> str:
+    def heading(self) -> str:
+        """What is compared."""
+        return f"{len(self.fits)} fits side by side"
+
+    def _labels(self) -> list[str]:
+        return [f"{fit}: {name}" for fit in self.methods for name in self.names]
+
+    def summary(self, level: float | None = None, method: str | None = None) -> str:
         """A table to read."""
-        lines = []
-        for row in self.rows():
-            first = row["method"] == self.methods[0]
-            ends = f"{figure(row['low'], 3)} to {figure(row['high'], 3)}"
-            lines.append(
-                (row["name"] if first else "", row["method"], figure(row["estimate"]), figure(row["std_error"]), ends)
-            )
-        head = ("", "fit", "coef", "std err", f"{display.percent(self.level)} interval")
-        return display.aligned(head, lines, text_columns=2)
+        table = self._table(level, method, None)
+        cells = table.cells()
+        for row in cells:  # a coefficient is named once
+            row[0] = row[0] if row[1] == self.methods[0] else ""
+        header = ["", *(column.title for column in table.columns[1:])]
+        return display.aligned(header, cells, text_columns=2)
 
-    def __repr__(self) -> str:
-        return self.summary()
+    def _table(self, level: float | None, method: str | None, most: int | None) -> ResultTable:
+        del most  # a comparison is read as a whole
+        rows = self.rows(level, method)
+        level, method = self._chosen(level, method)
+        return ResultTable(
+            title=self.heading(),
+            columns=(
+                labels("name", [row["name"] for row in rows]),
+                labels("fit", [row["method"] for row in rows]),
+                Column("estimate", [row["estimate"] for row in rows], "coef", figure),
+                Column("std_error", [row["std_error"] for row in rows], "std err", figure),
+                Ends(
+                    interval_heading(level, method), np.array([[row["low"], row["high"]] for row in rows]), write=ratio
+                ),
+            ),
+            rows=len(rows),
+        )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, level: float | None = None, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""
-        return {"level": self.level, "rows": [{k: display.plain(v) for k, v in row.items()} for row in self.rows()]}
+        rows = [{k: display.plain(v) for k, v in row.items()} for row in self.rows(level, method)]
+        bounds = self.interval(level, method)
+        return {"level": self._chosen(level, method)[0], "rows": rows, "interval": display.plain(bounds)}
 
 
 def compare(
@@ -97,11 +162,4 @@ def compare(
     first = next(iter(named.values()))
     if any(fit.names != first.names for fit in named.values()):
         raise EstimationError("the fits must have the same coefficients, in the same order")
-    return Comparison(
-        tuple(str(name) for name in named),
-        first.names,
-        np.array([fit.coefficients for fit in named.values()]),
-        np.array([fit.std_error for fit in named.values()]),
-        np.array([fit.interval(level, method) for fit in named.values()]),
-        level,
-    )
+    return Comparison(fits={str(name): fit for name, fit in named.items()}, level=level, method=method)

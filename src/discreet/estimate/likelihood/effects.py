@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import arguments
+from discreet.errors import EstimationError
 from discreet.estimate import display
+from discreet.estimate.coefficients import Coefficients
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
-from discreet.estimate.likelihood import table
-from discreet.estimate.likelihood.inference import two_tails
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.rows import Rows, Source
+from discreet.estimate.moments import refuse_large
+from discreet.estimate.result import Result, frozen, written_interval
+from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Predictions:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Predictions(Result):
     """Probabilities of a true "yes", one per row.
 
     Attributes
@@ -35,12 +38,53 @@ class Predictions:
     predictor_error: Floats
     link: Link
 
-    def interval(self, level: float = 0.95) -> Floats:
+    @property
+    def covariance(self) -> Floats:
+        """Variances on the diagonal; nan elsewhere, since rows are predicted one by one."""
+        refuse_large(self.estimate.size)
+        matrix = np.full((self.estimate.size,) * 2, np.nan)
+        np.fill_diagonal(matrix, self.std_error**2)
+        return frozen(matrix)
+
+    def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
         """Intervals made on the scale of the linear predictor and mapped through G: always inside [0, 1]."""
+        if method is not None:
+            arguments.choice(method, "the interval method of predictions", ("wald",), EstimationError)
         quantile = two_sided_quantile(checked_level(level))
         with np.errstate(invalid="ignore"):
             ends = wald(self.predictor, self.predictor_error, quantile)
         return np.stack([self.link.probability(ends[:, 0]), self.link.probability(ends[:, 1])], axis=1)
+
+    def heading(self) -> str:
+        """What was predicted."""
+        return f'Probability of a true "yes", {self.estimate.size:,} rows'
+
+    def _labels(self) -> range:
+        return range(self.estimate.size)
+
+    def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
+        shown = self.estimate.size if most is None else min(self.estimate.size, most)
+        left_out = self.estimate.size - shown
+        return ResultTable(
+            title=self.heading(),
+            columns=(
+                labels("row", range(shown)),
+                Column("estimate", self.estimate[:shown]),
+                Column("std_error", self.std_error[:shown], "std. error"),
+                Ends(interval_heading(level, "wald"), self.interval(level, method)[:shown]),
+            ),
+            rows=shown,
+            more=(f"{left_out:,} more rows",) if left_out else (),
+        )
+
+    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "kind": "predictions",
+            "estimate": display.plain(self.estimate),
+            "std_error": display.plain(self.std_error),
+            "interval": written_interval(self.interval(level, method), level, "wald"),
+        }
 
 
 def predictions(X: Floats, offset: Floats | None, theta: Floats, covariance: Floats, link: Link) -> Predictions:
@@ -56,11 +100,17 @@ def predictions(X: Floats, offset: Floats | None, theta: Floats, covariance: Flo
         variance = np.einsum("ij,jk,ik->i", X, kept, X)
         error = np.sqrt(np.where((X[:, loose] != 0).any(axis=1), np.nan, variance))
         _, yes, slope = link.parts(eta)
-    return Predictions(yes, slope * error, eta, error, link)
+    return Predictions(
+        estimate=frozen(yes),
+        std_error=frozen(slope * error),
+        predictor=frozen(eta),
+        predictor_error=frozen(error),
+        link=link,
+    )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class MarginalEffects:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class MarginalEffects(Coefficients):
     """Average marginal effects: how the probability of a true "yes" changes with each covariate.
 
     Attributes
@@ -70,33 +120,29 @@ class MarginalEffects:
     """
 
     names: tuple[str, ...]
-    estimate: Floats
+    coefficients: Floats
     covariance: Floats
+    notes: tuple[str, ...] = ()
 
-    @cached_property
-    def std_error(self) -> Floats:
-        """Standard errors."""
-        return np.sqrt(np.diag(self.covariance))
+    @property
+    def title(self) -> str:
+        """How a summary calls them."""
+        return "Average marginal effects"
 
-    def interval(self, level: float = 0.95) -> Floats:
+    def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
         """Wald intervals, one (low, high) row per effect."""
+        if method is not None:
+            arguments.choice(method, "the interval method of marginal effects", ("wald",), EstimationError)
         return wald(self.estimate, self.std_error, two_sided_quantile(checked_level(level)))
 
-    def summary(self, level: float = 0.95) -> str:
-        """A table to read."""
-        z = self.estimate / self.std_error
-        rows = zip(self.names, self.estimate, self.std_error, z, two_tails(z), self.interval(level), strict=True)
-        return table.summary("Average marginal effects", [], rows, level, ())
-
-    def __repr__(self) -> str:
-        return self.summary()
-
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""
         return {
             "names": list(self.names),
             "estimate": display.plain(self.estimate),
             "std_error": display.plain(self.std_error),
+            "interval": display.plain(self.interval(level, method)),
+            "level": level,
             "covariance": display.plain(self.covariance),
         }
 
@@ -130,7 +176,8 @@ def marginal_effects(
     jacobian /= total
     with np.errstate(invalid="ignore"):  # coefficients at infinity have no covariance, and give nan
         matrix = jacobian @ covariance @ jacobian.T
-    return MarginalEffects(tuple(names[j] for j in columns), effects / total, matrix)
+    chosen = tuple(names[j] for j in columns)
+    return MarginalEffects(names=chosen, coefficients=frozen(effects / total), covariance=frozen(matrix))
 
 
 def _switch(rows: Rows, eta: Floats, weights: Floats, theta: Floats, link: Link, j: int) -> tuple[float, Floats]:

@@ -15,12 +15,14 @@ from discreet.estimate.likelihood.inference import chi_square_tail
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.rows import Rows, Source, made_by
 from discreet.estimate.likelihood.yes_no import linear_predictor, report_probabilities
+from discreet.estimate.result import Shown, frozen
+from discreet.estimate.result_table import Column, ResultTable, labels
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class GoodnessOfFit:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class GoodnessOfFit(Shown):
     """Hosmer–Lemeshow test on reports.
 
     Rows are grouped by their fitted probability q of a report 1; in each group the number of such reports is compared
@@ -40,21 +42,26 @@ class GoodnessOfFit:
     degrees_of_freedom: int
     p_value: float
 
-    def summary(self) -> str:
-        """A table to read."""
-        rows = [
-            (str(g + 1), f"{size:,}", f"{o:.1f}", f"{e:.1f}", f"{(o - e) / np.sqrt(v):.2f}")
-            for g, (size, o, e, v) in enumerate(
-                zip(self.sizes, self.observed, self.expected, self.variance, strict=True)
-            )
-        ]
-        body = display.aligned(("group", "rows", "reports", "expected", "z"), rows)
-        return (
-            f"{body}\nHosmer–Lemeshow: chi2({self.degrees_of_freedom}) = {self.statistic:.4f}, p = {self.p_value:.4g}"
+    def _page(self) -> ResultTable:
+        z = (self.observed - self.expected) / np.sqrt(self.variance)
+        return ResultTable(
+            title=f"Hosmer–Lemeshow: {', '.join(self._figures())}",
+            columns=(
+                labels("group", range(1, self.sizes.size + 1)),
+                Column("rows", self.sizes, write=display.count),
+                Column("observed", self.observed, "reports", display.amount),
+                Column("expected", self.expected, write=display.amount),
+                Column("z", z, write="{:.2f}".format),
+            ),
+            rows=self.sizes.size,
         )
 
-    def __repr__(self) -> str:
-        return self.summary()
+    def heading(self) -> str:
+        """What was tested."""
+        return "Hosmer–Lemeshow"
+
+    def _figures(self) -> tuple[str, ...]:
+        return f"chi2({self.degrees_of_freedom}) = {self.statistic:.4f}", f"p = {self.p_value:.4g}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -127,7 +134,15 @@ def hosmer_lemeshow(reports: FittedReports, groups: int) -> GoodnessOfFit:
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = float(np.sum((observed - expected) ** 2 / variance))
     p = chi_square_tail(statistic, count - 2)
-    return GoodnessOfFit(observed, expected, variance, sizes[used], statistic, count - 2, p)
+    return GoodnessOfFit(
+        observed=frozen(observed),
+        expected=frozen(expected),
+        variance=frozen(variance),
+        sizes=sizes[used],
+        statistic=statistic,
+        degrees_of_freedom=count - 2,
+        p_value=p,
+    )
 
 
 def residuals(reports: FittedReports, kind: str) -> Floats:

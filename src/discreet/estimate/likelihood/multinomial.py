@@ -29,6 +29,7 @@ from discreet.estimate.likelihood.multinomial_rows import (
 )
 from discreet.estimate.likelihood.objective import Terms
 from discreet.estimate.likelihood.result import LikelihoodFit
+from discreet.estimate.result import frozen
 
 Floats = NDArray[np.float64]
 
@@ -141,7 +142,7 @@ def class_effects(X: Floats, matrix: Floats, weights: Floats | None, columns: Se
     return np.array(effects), np.array(jacobian)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class MultinomialRegression(LikelihoodFit):
     """Multinomial logit of a randomised one-of-k answer; made by :func:`multinomial_regression`.
 
@@ -184,7 +185,9 @@ class MultinomialRegression(LikelihoodFit):
         columns = [j for j in range(len(self.columns)) if np.ptp(rows.X[:, j]) > 0]
         effects, jacobian = class_effects(rows.X, self.matrix, rows.weights, columns)
         names = tuple(f"{c}: {self.columns[j]}" for c in self.classes for j in columns)
-        return MarginalEffects(names, effects, jacobian @ self.covariance @ jacobian.T)
+        return MarginalEffects(
+            names=names, coefficients=frozen(effects), covariance=frozen(jacobian @ self.covariance @ jacobian.T)
+        )
 
     def naive(self) -> MultinomialRegression:
         """The same rows with the reports read as truths: what an analyst who ignores the randomisation gets."""

@@ -132,7 +132,7 @@ class MixtureModel:
                 information[rows : rows + size, columns : columns + size] += Z.T @ (pull[:, None] * Z)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PredictorRegression(LikelihoodFit):
     """A regression of a public outcome on a randomised answer; made by :func:`predictor_regression`.
 

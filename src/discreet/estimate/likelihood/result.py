@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate import display
+from discreet.estimate.coefficients import Coefficients
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
-from discreet.estimate.likelihood import inference, table
+from discreet.estimate.likelihood import inference
 from discreet.estimate.likelihood.inference import Test
 from discreet.estimate.likelihood.objective import Moments, Objective, Surface
 from discreet.estimate.likelihood.search import listed
@@ -23,8 +24,8 @@ from discreet.estimate.likelihood.search import listed
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class LikelihoodFit:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LikelihoodFit(Coefficients):
     """A fitted likelihood: coefficients, and inference about them.
 
     Attributes
@@ -63,18 +64,13 @@ class LikelihoodFit:
     weighted: bool
     clustered: bool
     passes: int
-    stratified: bool = field(default=False, kw_only=True)
-    formula: str | None = field(default=None, kw_only=True)
-    modelled: str | None = field(default=None, kw_only=True)
-    chosen_covariance: str | None = field(default=None, kw_only=True)
+    stratified: bool = False
+    formula: str | None = None
+    modelled: str | None = None
+    chosen_covariance: str | None = None
 
     def __post_init__(self) -> None:
         self.coefficients.flags.writeable = False
-
-    @property
-    def estimate(self) -> Floats:
-        """The coefficients."""
-        return self.coefficients
 
     @property
     def log_likelihood(self) -> float:
@@ -90,11 +86,6 @@ class LikelihoodFit:
     def height(self) -> float:
         """Its value at the estimate."""
         return self.log_likelihood
-
-    @property
-    def default_interval(self) -> str:
-        """The interval method that is used unless another is named."""
-        return "wald"
 
     @property
     def covariance_kind(self) -> str:
@@ -132,11 +123,6 @@ class LikelihoodFit:
         matrix = self.covariance_of(self.covariance_kind)
         matrix.flags.writeable = False
         return matrix
-
-    @cached_property
-    def std_error(self) -> Floats:
-        """Standard errors; infinite for coefficients that run to infinity."""
-        return standard_errors(self.covariance)
 
     @property
     def aic(self) -> float:
@@ -228,17 +214,6 @@ class LikelihoodFit:
             raise EstimationError(f"the test must be wald or likelihood-ratio, not {method!r}")
         return Test(method, chosen, statistic, len(which), inference.chi_square_tail(statistic, len(which)))
 
-    @cached_property
-    def z(self) -> Floats:
-        """Coefficients over their standard errors."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(self.coefficients / self.std_error)
-
-    @cached_property
-    def p_values(self) -> Floats:
-        """Two-sided p values of the hypothesis that a coefficient is zero."""
-        return inference.two_tails(self.z, self.degrees_of_freedom)
-
     @property
     def title(self) -> str:
         """How a summary calls the model."""
@@ -268,19 +243,12 @@ class LikelihoodFit:
         what = "clusters within" if self.clustered else "rows in"
         return f"{kind} ({sampling.clusters:,} {what} {sampling.strata:,} strata)"
 
-    def summary(self, level: float = 0.95, method: str | None = None) -> str:
-        """The table of coefficients, with what was fitted above it and what to know below it."""
-        bounds = self.interval(level, method)
-        rows = zip(self.names, self.coefficients, self.std_error, self.z, self.p_values, bounds, strict=True)
+    def _said(self, bounds: Floats, method: str | None) -> tuple[str, ...]:
         notes = ((self.status,) if self.status != "converged" else ()) + self.notes
         if method == "score" and np.isnan(bounds).any():
             names = listed([name for name, (low, _) in zip(self.names, bounds, strict=True) if math.isnan(low)])
             notes += (f"the score test rejects every value of {names}: the reports contradict the model",)
-        letter = "z" if math.isinf(self.degrees_of_freedom) else "t"
-        return table.summary(self.title, self.header(), rows, level, notes, letter)
-
-    def __repr__(self) -> str:
-        return self.summary()
+        return notes
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON; "interval" holds one [low, high] per coefficient, null where an end is infinite."""
@@ -304,11 +272,3 @@ class LikelihoodFit:
             "status": self.status,
             "notes": list(self.notes),
         }
-
-
-def standard_errors(matrix: Floats) -> Floats:
-    """Square roots of the diagonal."""
-    with np.errstate(invalid="ignore"):
-        errors = np.sqrt(np.diag(matrix))
-    errors.flags.writeable = False
-    return errors

@@ -20,6 +20,11 @@ def figure(value: float, places: int = 4) -> str:
     return f"{value:.{places}f}"
 
 
+def ratio(value: float) -> str:
+    """A ratio or the end of an interval, to three places."""
+    return figure(value, 3)
+
+
 def p_value(value: float) -> str:
     """A p value to three places."""
     return "–" if math.isnan(value) else f"{value:.3f}"

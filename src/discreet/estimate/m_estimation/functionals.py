@@ -52,7 +52,19 @@ def expectation(
     labels = labels_of([f"f{j + 1}" for j in range(k)] if names is None else names, k, "function")
     covariance = scores / (n - 1) if n > 1 else np.full((k, k), math.nan)
     status = "converged" if n > 1 else "one row has no standard error"
-    return MEstimate(mean, covariance, labels, n, "expectation", method, n > 1, status, tuple(notes), np.eye(k), scores)
+    return MEstimate(
+        coefficients=mean,
+        covariance=covariance,
+        names=labels,
+        n=n,
+        loss="expectation",
+        method=method,
+        converged=n > 1,
+        status=status,
+        notes=tuple(notes),
+        hessian=np.eye(k),
+        scores=scores,
+    )
 
 
 def _is_coarse(sample: Sample) -> bool:

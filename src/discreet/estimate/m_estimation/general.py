@@ -137,7 +137,17 @@ def _fit_in_units(
     if share > LIMIT:
         converged, status = False, decided_by_few(share, sample.n)
     return MEstimate(
-        theta, covariance, labels, sample.n, "function", method, converged, status, tuple(notes), hessian, scores
+        coefficients=theta,
+        covariance=covariance,
+        names=labels,
+        n=sample.n,
+        loss="function",
+        method=method,
+        converged=converged,
+        status=status,
+        notes=tuple(notes),
+        hessian=hessian,
+        scores=scores,
     )
 
 

@@ -5,23 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate import display
+from discreet.estimate.coefficients import Coefficients
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
-from discreet.estimate.likelihood import inference, table
-from discreet.estimate.likelihood.result import standard_errors
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class MEstimate:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class MEstimate(Coefficients):
     """An M-estimate from privatised records, about the true ones.
 
     Attributes
@@ -64,32 +63,11 @@ class MEstimate:
         for array in (self.coefficients, self.covariance, self.hessian, self.scores):
             array.flags.writeable = False
 
-    @property
-    def estimate(self) -> Floats:
-        """The coefficients."""
-        return self.coefficients
-
-    @cached_property
-    def std_error(self) -> Floats:
-        """Standard errors; nan where the problem is not identified."""
-        return standard_errors(self.covariance)
-
-    @cached_property
-    def z(self) -> Floats:
-        """Coefficients over their standard errors."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(self.coefficients / self.std_error)
-
-    @cached_property
-    def p_values(self) -> Floats:
-        """Two-sided p values of the hypothesis that a coefficient is zero."""
-        return inference.two_tails(self.z)
-
     def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
         """Confidence intervals: estimate ± z × standard error, one (low, high) row per coefficient."""
         level = checked_level(level)
-        if method not in (None, "wald"):
-            raise EstimationError(f"the interval method of an M-estimate is wald, not {method!r}")
+        if method is not None:
+            arguments.choice(method, "the interval method of an M-estimate", ("wald",), EstimationError)
         with np.errstate(invalid="ignore"):
             return wald(self.coefficients, self.std_error, two_sided_quantile(level))
 
@@ -104,11 +82,15 @@ class MEstimate:
             raise EstimationError("this estimate cannot be updated; fit a built-in loss")
         return self._again(self, reports, public, outcome)
 
-    def summary(self, level: float = 0.95, method: str | None = None) -> str:
-        """The table of coefficients, with what was fitted above it and what to know below it."""
-        bounds = self.interval(level, method)
+    @property
+    def title(self) -> str:
+        """How a summary calls the model."""
+        return "M-estimate from privatised records"
+
+    def header(self) -> list[tuple[str, str]]:
+        """What a summary says about the model, as pairs of name and text."""
         named = [("Formula", self.formula), ("Modelled", self.modelled)]
-        header = [
+        return [
             *((name, text) for name, text in named if text is not None),
             ("Loss", self.loss),
             ("Correction", self.method),
@@ -116,14 +98,12 @@ class MEstimate:
             ("Covariance", "sandwich"),
             ("Converged", "yes" if self.converged else "no"),
         ]
-        rows = zip(self.names, self.coefficients, self.std_error, self.z, self.p_values, bounds, strict=True)
-        notes = ((self.status,) if self.status != "converged" else ()) + self.notes
-        return table.summary("M-estimate from privatised records", header, rows, level, notes)
 
-    def __repr__(self) -> str:
-        return self.summary()
+    def _said(self, bounds: Floats, method: str | None) -> tuple[str, ...]:
+        del bounds, method  # there is one method
+        return ((self.status,) if self.status != "converged" else ()) + self.notes
 
-    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""
         return {
             "formula": self.formula,
@@ -131,7 +111,7 @@ class MEstimate:
             "names": list(self.names),
             "coefficients": display.plain(self.coefficients),
             "std_error": display.plain(self.std_error),
-            "interval": display.plain(self.interval(level)),
+            "interval": display.plain(self.interval(level, method)),
             "level": level,
             "covariance": display.plain(self.covariance),
             "loss": self.loss,

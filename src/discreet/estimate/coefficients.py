@@ -1,0 +1,116 @@
+"""What every table of coefficients has: tests that each is zero, and the layout that users of R know."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.estimate.likelihood import inference, table
+from discreet.estimate.result import Result, frozen
+from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
+
+Floats = NDArray[np.float64]
+
+
+class Coefficients(Result):
+    """Named coefficients with a covariance matrix; its classes hold ``coefficients``, ``covariance`` and ``names``."""
+
+    coefficients: Floats
+    names: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def estimate(self) -> Floats:
+        """The coefficients."""
+        return self.coefficients
+
+    @cached_property
+    def std_error(self) -> Floats:
+        """Standard errors; infinite or nan for coefficients that are not identified."""
+        return standard_errors(self.covariance)
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """Of Student's t; infinite means the normal law."""
+        return math.inf
+
+    @property
+    def default_interval(self) -> str:
+        """The interval method that is used unless another is named."""
+        return "wald"
+
+    @cached_property
+    def z(self) -> Floats:
+        """Coefficients over their standard errors."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return frozen(self.coefficients / self.std_error)
+
+    @cached_property
+    def p_values(self) -> Floats:
+        """Two-sided p values of the hypothesis that a coefficient is zero."""
+        return frozen(inference.two_tails(self.z, self.degrees_of_freedom))
+
+    @property
+    def title(self) -> str:
+        """How a summary calls the model."""
+        return "Coefficients"
+
+    def header(self) -> list[tuple[str, str]]:
+        """What a summary says about the model, as pairs of name and text."""
+        return []
+
+    def heading(self) -> str:
+        """What was fitted, from what."""
+        rows = f", n = {self.n:,}" if hasattr(self, "n") else ""
+        return f"{self.title}{rows}"
+
+    def _labels(self) -> tuple[str, ...]:
+        return self.names
+
+    @staticmethod
+    def _write(value: float) -> str:
+        return table.figure(value)
+
+    def _said(self, bounds: Floats, method: str | None) -> tuple[str, ...]:
+        """The notes below these intervals."""
+        del bounds, method  # only some fits have more to say
+        return self.notes
+
+    @property
+    def _letter(self) -> str:
+        return "z" if math.isinf(self.degrees_of_freedom) else "t"
+
+    def summary(self, level: float = 0.95, method: str | None = None) -> str:
+        """The table of coefficients, with what was fitted above it and what to know below it."""
+        bounds = self.interval(level, method)
+        rows = zip(self.names, self.coefficients, self.std_error, self.z, self.p_values, bounds, strict=True)
+        return table.summary(self.title, self.header(), rows, level, self._said(bounds, method), self._letter)
+
+    def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
+        del most  # a fit is read as a whole
+        bounds = self.interval(level, method)
+        letter = self._letter
+        heading = interval_heading(level, self.default_interval if method is None else method)
+        return ResultTable(
+            title=self.heading(),
+            columns=(
+                labels("name", self.names),
+                Column("estimate", self.coefficients, "coef", table.figure),
+                Column("std_error", self.std_error, "std err", table.figure),
+                Column(letter, self.z, write=table.ratio),
+                Column("p_value", self.p_values, f"P>|{letter}|", table.p_value),
+                Ends(heading, bounds, write=table.ratio),
+            ),
+            rows=len(self.names),
+            facts=tuple(self.header()),
+            notes=self._said(bounds, method),
+        )
+
+
+def standard_errors(matrix: Floats) -> Floats:
+    """Square roots of the diagonal."""
+    with np.errstate(invalid="ignore"):
+        return frozen(np.sqrt(np.diag(matrix)))

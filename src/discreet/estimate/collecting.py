@@ -1,0 +1,46 @@
+"""From rows to evidence: what is read, which survey columns count, and what was left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from discreet.estimate.evidence import Evidence, simple_evidence
+from discreet.estimate.rows import Column, Rows, is_several
+from discreet.estimate.survey import Roles, survey_evidence
+
+
+def collect(
+    release: Any, total: int, columns: list[Column], target: str, **aside: Any
+) -> tuple[list[tuple[Any, Evidence]], int]:
+    """Read all rows and reduce them to the evidence of each group; also how many rows had no answer."""
+    rows = Rows(release, total, columns, **aside)
+    roles = Roles(*(aside[role] is not None for role in ("weights", "strata", "clusters", "groups")))
+    size = int(np.prod([column.reports for column in columns]))
+    evidence: list[tuple[Any, Evidence]]
+    if roles.any:
+        evidence = survey_evidence(rows.batches(), size, roles, target)
+    else:
+        evidence = [(None, simple_evidence(rows.batches(), size))]
+    return evidence, rows.left_out
+
+
+def declared(given: Any, in_manifest: str | None) -> Any:
+    """What the caller asks for, else what the manifest declares; False turns it off."""
+    if given is None:
+        return in_manifest
+    return None if given is False else given
+
+
+def left_out_note(rows: int) -> tuple[str, ...]:
+    """Rows that could not be used are counted and reported."""
+    return (f"{rows:,} row{'s' if rows != 1 else ''} without an answer left out",) if rows else ()
+
+
+def group_names(by: Any, release: Any) -> str | tuple[str | None, ...] | None:
+    """The names of the columns that make the groups; None where an array has none."""
+    if is_several(by, release):
+        names: tuple[str | None, ...] = tuple(one if isinstance(one, str) else None for one in by)
+        return names if len(by) > 1 else names[0]
+    return by if isinstance(by, str) else None

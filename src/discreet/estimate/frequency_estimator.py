@@ -1,0 +1,105 @@
+"""Frequencies from evidence: the unbiased estimate or maximum likelihood, with its spread and what to know about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import EstimationError
+from discreet.estimate.channels import Channels
+from discreet.estimate.evidence import Evidence
+from discreet.estimate.frequency_table import Frequencies
+from discreet.estimate.paired import PairedChannels
+from discreet.estimate.spread import Multinomial, Randomisation, Spread
+from discreet.mechanisms.inverse import Inverse
+
+if TYPE_CHECKING:
+    from discreet.estimate.joint.channels import JointChannels
+
+
+def estimate_from(
+    evidence: Evidence,
+    channels: Channels | PairedChannels | JointChannels,
+    method: str = "unbiased",
+    target: str = "population",
+    *,
+    notes: tuple[str, ...] = (),
+    column: str | None = None,
+) -> Frequencies:
+    """The estimate from evidence that has been collected."""
+    if evidence.n == 0:
+        raise EstimationError("there are no reports to estimate from (n = 0)")
+    told = [*notes, *evidence.notes]
+    correction: Inverse | None
+    if method == "mle" and isinstance(channels, Channels):
+        estimate, correction, shares = _maximum_likelihood(evidence, channels, told)
+    else:
+        correction, shares = channels.inverse, evidence.shares
+        estimate = correction.apply(shares)
+    spread = _spread(evidence, channels, correction, shares, target, told)
+    if correction is not None and target == "population" and evidence.n == evidence.counts.max():
+        told.append("all reports are the same: the plug-in standard error is zero and says nothing")
+    return Frequencies(
+        estimate=estimate,
+        channels=channels,
+        evidence=evidence,
+        correction=correction,
+        spread=spread,
+        method=method,
+        target=target,
+        notes=tuple(told),
+        column=column,
+    )
+
+
+def _maximum_likelihood(
+    evidence: Evidence, channels: Channels, told: list[str]
+) -> tuple[NDArray[np.float64], Inverse | None, NDArray[np.float64]]:
+    """Estimate, the correction it amounts to (None when it is not unique) and the fitted report shares."""
+    weights = np.asarray(evidence.counts, float) if evidence.weights is None else evidence.weights
+    fit = channels.fit(weights)
+    if len(channels.mechanisms) > 1:
+        told.append("maximum likelihood takes the frequencies to be the same under every design")
+    if not channels.is_identified():
+        told.append(
+            "the design does not tell all values apart: this maximum of the likelihood is one of many, and has no "
+            "standard errors"
+        )
+        return fit.frequencies, None, evidence.shares
+    if fit.on_boundary:
+        if channels.line is not None:
+            valid = "intervals from report shares (wilson, clopper-pearson, chebyshev) do"
+        elif evidence.survey is None and evidence.weights is None:
+            valid = f"{'likelihood-ratio' if channels.truths == 2 else 'score'} and chebyshev intervals do"
+        else:
+            valid = "with survey weights, strata or clusters the unbiased estimate is the safer one"
+        told.append(
+            "the estimate is on the boundary of the simplex, where normal theory (standard errors, wald) does not "
+            f"hold; {valid}"
+        )
+    correction = channels.efficient(fit.frequencies, evidence.shares)
+    return fit.frequencies, correction, channels.expected_shares(fit.frequencies, evidence.shares)
+
+
+def _spread(
+    evidence: Evidence,
+    channels: Channels | PairedChannels | JointChannels,
+    correction: Inverse | None,
+    shares: NDArray[np.float64],
+    target: str,
+    told: list[str],
+) -> Spread:
+    if target == "population":
+        return Multinomial(shares, evidence.n) if evidence.survey is None else evidence.survey
+    spread = Randomisation(evidence.squares, evidence.total)
+    if correction is not None and np.any(spread.variances(correction) < 0):
+        told.append(
+            "a plug-in variance came out negative, so the frequencies in the variance formula are the "
+            "maximum-likelihood ones"
+        )
+        fitted = channels.fit(evidence.squares).frequencies
+        expected = channels.expected_shares(fitted, evidence.squares / evidence.squares.sum())
+        return Randomisation(expected * evidence.squares.sum(), evidence.total)
+    return spread

@@ -1,0 +1,74 @@
+"""The number that stands for each value of a column, so that it has a mean and quantiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet import arguments
+from discreet.domains import Binary, Domain, WithBlank
+from discreet.errors import EstimationError
+
+Floats = NDArray[np.float64]
+
+
+def value_numbers(labels: Any, size: int, given: ArrayLike | None = None, column: str | None = None) -> Floats:
+    """One number per value, in code order.
+
+    Given numbers come first. Otherwise ordered values and grids have their positions, numbers are themselves, also
+    where they were written as text, of two other values the second counts 1, and codes without labels stand for
+    themselves. A blank has none: nan.
+
+    Parameters
+    ----------
+    labels : Domain, sequence or None
+        The true values.
+    size : int
+        How many there are.
+    given : array, optional
+        Numbers to use instead.
+    column : str, optional
+        Named in messages.
+
+    Examples
+    --------
+    >>> value_numbers(Binary(), 2)
+    array([0., 1.])
+    >>> value_numbers(["10", "20", "40"], 3)
+    array([10., 20., 40.])
+    """
+    blank = isinstance(labels, WithBlank)
+    domain = labels.inner if blank else labels
+    known = size - 1 if blank else size
+    numbers = _given(given, known, size) if given is not None else _own(domain, known, column)
+    return np.append(numbers, np.nan) if blank and numbers.size == known else numbers
+
+
+def _given(given: ArrayLike, known: int, size: int) -> Floats:
+    numbers = arguments.floats(given, "positions", EstimationError, dimensions=1)
+    if numbers.size != known:
+        blank = ", none for the blank" if known < size else ""
+        raise EstimationError(f"positions must be {known} numbers, one per value{blank}, not {numbers.size}")
+    return numbers
+
+
+def _own(domain: Any, known: int, column: str | None) -> Floats:
+    if domain is None:
+        return np.arange(known, dtype=float)
+    if hasattr(domain, "positions"):
+        return np.asarray(domain.positions, float)
+    labels = list(domain.labels) if isinstance(domain, Domain) else list(domain)
+    try:
+        numbers = np.array([float(label) for label in labels])
+        if np.isfinite(numbers).all():
+            return numbers
+    except (TypeError, ValueError, OverflowError):
+        if isinstance(domain, Binary) or (known == 2 and not isinstance(domain, Domain)):
+            return np.array([0.0, 1.0])
+    where = f'column "{column}" has' if column else "the column has"
+    raise EstimationError(
+        f"{where} values without numbers, which have no mean and no quantiles: give positions, one number for each of "
+        f"the {known} values, or use frequencies"
+    )

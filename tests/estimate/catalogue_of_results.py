@@ -1,0 +1,117 @@
+"""One of every result: the contract is tested on all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from discreet import Box, Randomness, estimate
+from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse, ZeroInflatedLaplace
+
+#: A label that a page would run if it were not escaped.
+SCRIPT = "<script>alert(1)</script>"
+ASKED = BinaryResponse.warner("3/4")
+THREE = GeneralizedResponse(3, 1.0)
+N = 600
+
+
+@cache
+def sample() -> dict[str, Any]:
+    rng = np.random.default_rng(11)
+    truth = rng.integers(0, 2, N)
+    X = np.column_stack([np.ones(N), rng.normal(size=N)])
+    return {
+        "yes": ASKED.privatize(truth, Randomness.seeded(1)),
+        "no": ASKED.privatize(1 - truth, Randomness.seeded(2)),
+        "three": THREE.privatize(rng.integers(0, 3, N), Randomness.seeded(3)),
+        "group": np.where(rng.random(N) < 0.5, SCRIPT, "south"),
+        "X": X,
+        "outcome": X @ [1.0, 0.5] + truth + rng.normal(size=N),
+        "weights": rng.uniform(0.5, 2.0, N),
+    }
+
+
+def frequencies(**more: Any) -> Any:
+    return estimate.frequencies(sample()["three"], THREE, labels=["a", SCRIPT, "c"], **more)
+
+
+def bounds() -> Any:
+    blurred = ChannelResponse([["1/2", "1/2"], ["1/2", "1/2"], ["1/4", "3/4"]])
+    return estimate.frequencies(sample()["yes"], blurred, labels=[0, 1, 2], method="bounds")
+
+
+def labelled_bounds() -> Any:
+    blurred = ChannelResponse([["1/2", "1/2"], ["1/2", "1/2"], ["1/4", "3/4"]])
+    return estimate.frequencies(sample()["yes"], blurred, labels=["a", SCRIPT, "c"], method="bounds")
+
+
+def crosstab() -> Any:
+    data = sample()
+    return estimate.crosstab_of_reports(data["yes"], data["no"], ASKED, ASKED, row_labels=["no", SCRIPT])
+
+
+@cache
+def joint() -> tuple[Any, Any]:
+    from discreet import design
+
+    mechanism = design.attributes([2, 2], [2.0, 2.0]).mechanism
+    truth = np.random.default_rng(4).integers(0, 2, (N, 2))
+    return mechanism.privatize(truth, Randomness.seeded(5)), mechanism
+
+
+def regression() -> Any:
+    data = sample()
+    return estimate.binary_regression(data["X"], data["yes"], 0.75, 0.75, names=["one", SCRIPT])
+
+
+def m_estimate() -> Any:
+    data, laplace = sample(), ZeroInflatedLaplace(Box([-4], [4]), 0.5, 0.2)
+    reports = laplace.privatize(np.clip(data["X"][:, 1:], -4, 4), Randomness.seeded(6))
+    ones = np.ones((N, 1))
+    return estimate.m_estimate("squared", reports, laplace, public=ones, outcome=data["outcome"], names=[SCRIPT, "one"])
+
+
+#: Results with estimates and intervals, by name.
+RESULTS: dict[str, Callable[[], Any]] = {
+    "Frequencies": frequencies,
+    "Frequencies, mle": lambda: frequencies(method="mle"),
+    "Frequencies, survey": lambda: frequencies(weights=sample()["weights"]),
+    "ValueFrequency": lambda: frequencies()[SCRIPT],
+    "GroupedFrequencies": lambda: estimate.frequencies(sample()["yes"], ASKED, by=sample()["group"]),
+    "GroupedFrequencies, two columns": lambda: frequencies(by=[sample()["group"], sample()["yes"]]),
+    "Totals": lambda: frequencies(weights=sample()["weights"]).totals(),
+    "CrossTab": crosstab,
+    "JointTable": lambda: estimate.joint_table(*joint(), (0, 1), labels=[["no", SCRIPT], ["no", "yes"]]),
+    "FrequencyBounds": labelled_bounds,
+    "Range, mean": lambda: bounds().mean(),
+    "Range, quantile": lambda: bounds().quantile(0.5),
+    "BinaryRegression": regression,
+    "MultinomialRegression": lambda: estimate.multinomial_regression(
+        sample()["X"], sample()["three"], THREE, classes=["a", SCRIPT, "c"]
+    ),
+    "PredictorRegression": lambda: estimate.predictor_regression(
+        sample()["outcome"], sample()["X"], sample()["yes"], ASKED, family="gaussian", classes=["no", SCRIPT]
+    ),
+    "MEstimate": m_estimate,
+    "Comparison": lambda: estimate.compare({"corrected": regression(), SCRIPT: regression().naive()}),
+    "MarginalEffects": lambda: regression().marginal_effects(),
+    "Predictions": lambda: regression().predict(sample()["X"][:30], interval=True),
+}
+
+#: What is shown like a result without being an estimate.
+SHOWN: dict[str, Callable[[], Any]] = {
+    "IndependenceTest": lambda: crosstab().chi_square(),
+    "IndependenceTest, survey": lambda: estimate.crosstab_of_reports(
+        sample()["yes"], sample()["no"], ASKED, ASKED, clusters=np.arange(N) % 50
+    ).chi_square(),
+    "GoodnessOfFit": lambda: regression().goodness_of_fit(),
+}
+
+
+@cache
+def result(name: str) -> Any:
+    """The result of this name, made once."""
+    return (RESULTS | SHOWN)[name]()
