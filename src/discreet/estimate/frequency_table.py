@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.domains import Domain
+from discreet.domains import FiniteDomain
 from discreet.errors import DomainError
 from discreet.estimate import display
 from discreet.estimate.channels import Channels
@@ -87,7 +87,7 @@ class Frequencies(Result):
         labels = self.channels.labels
         if labels is None:
             return range(self.channels.truths)
-        return labels.labels if isinstance(labels, Domain) else list(labels)
+        return labels.labels if isinstance(labels, FiniteDomain) else list(labels)
 
     def __getitem__(self, value: Any) -> ValueFrequency:
         return ValueFrequency(frequencies=self, code=self._code(value))
@@ -109,7 +109,7 @@ class Frequencies(Result):
         """The code of a true value."""
         labels = self.channels.labels
         try:
-            if isinstance(labels, Domain):
+            if isinstance(labels, FiniteDomain):
                 return int(labels.encode([value])[0])
             return list(self.labels).index(value)
         except (DomainError, ValueError):

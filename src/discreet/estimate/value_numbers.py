@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
-from discreet.domains import Binary, Domain, WithBlank
+from discreet.domains import Binary, FiniteDomain, WithBlank
 from discreet.errors import EstimationError
 
 Floats = NDArray[np.float64]
@@ -23,7 +23,7 @@ def value_numbers(labels: Any, size: int, given: ArrayLike | None = None, column
 
     Parameters
     ----------
-    labels : Domain, sequence or None
+    labels : FiniteDomain, sequence or None
         The true values.
     size : int
         How many there are.
@@ -59,13 +59,13 @@ def _own(domain: Any, known: int, column: str | None) -> Floats:
         return np.arange(known, dtype=float)
     if hasattr(domain, "positions"):
         return np.asarray(domain.positions, float)
-    labels = list(domain.labels) if isinstance(domain, Domain) else list(domain)
+    labels = list(domain.labels) if isinstance(domain, FiniteDomain) else list(domain)
     try:
         numbers = np.array([float(label) for label in labels])
         if np.isfinite(numbers).all():
             return numbers
     except (TypeError, ValueError, OverflowError):
-        if isinstance(domain, Binary) or (known == 2 and not isinstance(domain, Domain)):
+        if isinstance(domain, Binary) or (known == 2 and not isinstance(domain, FiniteDomain)):
             return np.array([0.0, 1.0])
     where = f'column "{column}" has' if column else "the column has"
     raise EstimationError(
