@@ -61,7 +61,7 @@ def attribute_results(*, quick: bool) -> Iterator[Result]:
         lambda found: f"ε = {found.guarantee.epsilon:.6g}, {len(found.changed)} levels changed",
     )
     sizes, levels = _random(100)
-    joint = design.attributes(sizes, levels).joint
+    joint = design.attributes(sizes, levels).mechanism
     records = 10**4 if quick else 10**5
     truth = np.random.default_rng(1).integers(0, sizes, (records, 100))
     work = f"privatise {records:.0e} records × 100 attributes, exact threshold"

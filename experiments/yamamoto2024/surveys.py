@@ -70,7 +70,7 @@ def _roles(survey: str, n: int, generator: np.random.Generator) -> dict[str, Any
 
 
 def _joint(sizes: tuple[int, ...], levels: tuple[float, ...]) -> Callable[..., float]:
-    joint = design.attributes(sizes, levels).joint
+    joint = design.attributes(sizes, levels).mechanism
     channel = joint.view(0, 1).matrix()
 
     def p_value(first: Codes, second: Codes, survey: str, generator: np.random.Generator) -> float:

@@ -87,9 +87,3 @@ def test_errors_form_one_family():
     """One except clause catches everything that discreet raises on purpose."""
     for name in discreet.errors.__all__:
         assert issubclass(getattr(discreet, name), discreet.DiscreetError)
-
-
-def test_no_file_outgrows_a_reader():
-    """Past six hundred lines a file is split by concept."""
-    for path in ROOT.rglob("*.py"):
-        assert len(path.read_text().splitlines()) <= 600, path

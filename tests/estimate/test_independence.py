@@ -36,7 +36,7 @@ def margin(size, first):
 
 def pair(sizes, levels, pairs="keep"):
     """The channels of the first two attributes of a joint design."""
-    return JointChannels.of(design.attributes(sizes, levels, pairs=pairs).joint, (0, 1))
+    return JointChannels.of(design.attributes(sizes, levels, pairs=pairs).mechanism, (0, 1))
 
 
 def tables(channel, law, n, runs, seed):
@@ -174,7 +174,7 @@ def test_one_attribute_that_holds_two_variables():
 
 def test_weights_and_clusters_with_a_joint_block():
     """Equal weights give nearly the plain test; people who are alike in clusters need the survey's, which holds."""
-    joint = design.attributes([2, 2, 2], [2.0, 2.0, 2.0], pairs="free").joint
+    joint = design.attributes([2, 2, 2], [2.0, 2.0, 2.0], pairs="free").mechanism
     generator = np.random.default_rng(6)
     channel, views = joint.view(0, 1).matrix(), (joint.view(0), joint.view(1))
     who = np.repeat(np.arange(40), 25)

@@ -27,7 +27,7 @@ def _skewed(joint, n, runs, seed, odds=1.0):
 
 def test_independence_test_keeps_its_level_where_pearson_does_not():
     """With n = 1,000 and true independence: ours rejects 5 %, Pearson's χ² on the reports far more."""
-    joint = design.attributes([2] * 3, [2.0] * 3, pairs="free").joint
+    joint = design.attributes([2] * 3, [2.0] * 3, pairs="free").mechanism
     ours = naive = 0
     runs = 400
     for _, reports in _skewed(joint, 1000, runs, 1):
@@ -43,7 +43,7 @@ def test_independence_test_keeps_its_level_where_pearson_does_not():
 
 def test_independence_test_has_power():
     """A strong association is found."""
-    joint = design.attributes([2] * 3, [2.0] * 3).joint
+    joint = design.attributes([2] * 3, [2.0] * 3).mechanism
     found = [
         estimate.crosstab_of_reports(y[:, 0], y[:, 1], joint.view(0), joint.view(1)).chi_square().p_value < 0.05
         for _, y in _skewed(joint, 4000, 20, 2, odds=30.0)
@@ -54,7 +54,7 @@ def test_independence_test_has_power():
 @pytest.mark.parametrize("pairs", ["keep", "free"])
 def test_covariance_accounts_for_correlated_errors(pairs):
     """Estimates are unbiased, and their spread over simulations is the stated covariance."""
-    joint = design.attributes([2, 2, 3], [1.0, 1.5, 1.0], pairs=pairs).joint
+    joint = design.attributes([2, 2, 3], [1.0, 1.5, 1.0], pairs=pairs).mechanism
     tables, stated = [], []
     for truth, reports in _skewed(joint, 2000, 500, 3):
         table = estimate.joint_table(reports, joint, (0, 1))
@@ -68,7 +68,7 @@ def test_covariance_accounts_for_correlated_errors(pairs):
 
 def test_three_attributes_and_odds_ratio():
     """A table of three attributes is unbiased, and the odds ratio's interval covers."""
-    joint = design.attributes([2] * 3, [2.5] * 3).joint
+    joint = design.attributes([2] * 3, [2.5] * 3).mechanism
     covered, sums = 0, np.zeros((2, 2, 2))
     truths = np.zeros((2, 2, 2))
     runs = 60
@@ -86,7 +86,7 @@ def test_three_attributes_and_odds_ratio():
 
 def test_erased_association_is_refused():
     """A majority vote tells nothing about pairs: refused with the reason, and single columns still work."""
-    joint = design.attributes([2] * 3, [0.5] * 3, pairs="free").joint
+    joint = design.attributes([2] * 3, [0.5] * 3, pairs="free").mechanism
     reports = joint.privatize(np.zeros((100, 3), int), Randomness.seeded(1))
     with pytest.raises(NotIdentifiedError, match=r'association of attributes 0 and 1.*pairs="keep"'):
         estimate.crosstab_of_reports(reports[:, 0], reports[:, 1], joint.view(0), joint.view(1))
@@ -95,7 +95,7 @@ def test_erased_association_is_refused():
 
 def test_frequencies_of_one_column():
     """One column is corrected by its own exact channel."""
-    joint = design.attributes([4, 3, 2], [1.0, 0.5, 2.0]).joint
+    joint = design.attributes([4, 3, 2], [1.0, 0.5, 2.0]).mechanism
     truth = np.tile([[3, 1, 0]], (50_000, 1))
     reports = joint.privatize(truth, Randomness.seeded(9))
     result = estimate.frequencies(reports[:, 0], joint.view(0))
@@ -172,7 +172,7 @@ def test_plan_with_a_total():
 
 def test_equal_blocks_are_not_one_block():
     """Two joint responses of the same design are independent of each other: their cross-table is still unbiased."""
-    one, other = (design.attributes([2, 2, 4], [1, 1, 2.0]).joint for _ in range(2))
+    one, other = (design.attributes([2, 2, 4], [1, 1, 2.0]).mechanism for _ in range(2))
     assert one == other
     generator = np.random.default_rng(0)
     n = 100_000
@@ -188,7 +188,7 @@ def test_equal_blocks_are_not_one_block():
 
 def test_refusal_of_a_triple_does_not_recommend_what_was_done():
     """pairs="keep" keeps tables of two; advice on a table of three says so."""
-    joint = design.attributes([4, 4, 3, 3, 3], [3, 0.5, 3, 2, 0.3]).joint
+    joint = design.attributes([4, 4, 3, 3, 3], [3, 0.5, 3, 2, 0.3]).mechanism
     reports = joint.privatize(np.zeros((100, 5), int), Randomness.seeded(1))
     with pytest.raises(NotIdentifiedError, match="designs keep the tables of two attributes"):
         estimate.joint_table(reports, joint, (0, 1, 4))

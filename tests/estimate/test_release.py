@@ -9,7 +9,7 @@ import pytest
 from discreet.domains import Binary, Categorical, WithBlank
 from discreet.errors import InputError, ReleaseError
 from discreet.estimate import crosstab, crosstab_of_reports, frequencies
-from discreet.manifest import Block, Column, Manifest, Release, Survey, composed_guarantee
+from discreet.manifest import Column, ColumnBlock, DesignsByRow, Manifest, Release, Survey, composed_guarantee
 from discreet.mechanisms import BinaryResponse, GeneralizedResponse
 from discreet.publish import release as publish
 from discreet.randomness import Randomness
@@ -53,11 +53,11 @@ def make(codes, survey=None):
     table = pa.table(labels)
     pieces = pa.concat_tables([table.slice(start, 700) for start in range(0, ROWS, 700)])
     blocks = (
-        Block.of(("cheated",), YES_NO, ASKED),
-        Block.of(("region",), REGION, WHERE),
-        Block.of(("voted",), YES_NO, None, by="mode", designs=DESIGNS, collected=True),
-        Block.of(("blank",), WithBlank(YES_NO), GeneralizedResponse(3, 1.0), missing="category"),
-        Block.of(("hidden",), YES_NO, ASKED, missing="public"),
+        ColumnBlock.of(("cheated",), YES_NO, ASKED),
+        ColumnBlock.of(("region",), REGION, WHERE),
+        DesignsByRow.of(("voted",), YES_NO, "mode", DESIGNS),
+        ColumnBlock.of(("blank",), WithBlank(YES_NO), GeneralizedResponse(3, 1.0), missing="category"),
+        ColumnBlock.of(("hidden",), YES_NO, ASKED, missing="public"),
     )
     private = {name for block in blocks for name in block.columns}
     manifest = Manifest(
@@ -207,7 +207,7 @@ def test_bad_requests(release, call, message):
 
 def test_missing_report_without_policy_is_an_error():
     """A null where every row should have a report names the column and the row."""
-    blocks = (Block.of(("cheated",), YES_NO, ASKED),)
+    blocks = (ColumnBlock.of(("cheated",), YES_NO, ASKED),)
     manifest = Manifest(
         rows=3, columns=(Column("cheated", "private"),), blocks=blocks, guarantee=composed_guarantee(blocks),
         secure=False, source="a test",

@@ -99,7 +99,7 @@ def test_pearson_counts_rejections():
 
 def test_many_tables_at_once_are_the_test_of_crosstab():
     """The experiment measures what users get: the same p-values, sparse and with margins at zero."""
-    channels = JointChannels.of(design.attributes([3, 4, 2], [3.0, 2.0, 0.5]).joint, (0, 1))
+    channels = JointChannels.of(design.attributes([3, 4, 2], [3.0, 2.0, 0.5]).mechanism, (0, 1))
     channel = channels.matrix(np.empty(0))
     counts = independence.report_tables(channel, independence.truths((3, 4), 0.95, 0.0), 200, 20)
     expected = [joint_independence_test(Evidence(one), channels).p_value for one in counts]

@@ -6,7 +6,17 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from discreet import Binary, Box, Categorical, Grid, Metric, Ordinal, design
 from discreet.domains import WithBlank
-from discreet.manifest import Block, Column, Manifest, Survey, composed_guarantee
+from discreet.manifest import (
+    Block,
+    Column,
+    ColumnBlock,
+    DesignsByRow,
+    JointBlock,
+    Manifest,
+    NumericBlock,
+    Survey,
+    composed_guarantee,
+)
 from discreet.manifest.digest import ColumnDigest, Content
 from discreet.manifest.signature import SigningKey
 from discreet.mechanisms import (
@@ -61,14 +71,19 @@ def manifest_of(*blocks: Block, rows_per_person: int | None = None, **more) -> M
 
 
 def block(mechanism, domain=None, columns=("cheated",), **more) -> Block:
-    return Block.of(columns, domain or Binary(), mechanism, **more)
+    return ColumnBlock.of(columns, domain or Binary(), mechanism, **more)
+
+
+def by_mode(designs, **more) -> Block:
+    """Yes/no answers that respondents randomised, by a design that hangs on how they were asked."""
+    return DesignsByRow.of(("cheated",), Binary(), "mode", designs, **more)
 
 
 def joint_block(law, name="product") -> Block:
     """Two columns that were randomised together."""
     domains = (Binary(), Categorical(["n", "s", "e"]))
     joint = JointResponse(law, [1 << 63, 1 << 64])
-    return Block.of((f"smokes ({name})", f"region ({name})"), domains[0], joint, domains=domains)
+    return JointBlock(columns=(f"smokes ({name})", f"region ({name})"), domains=domains, mechanism=joint)
 
 
 DICE = {
@@ -85,18 +100,16 @@ DICE = {
 def laplace(sampling):
     """Numbers in boxes, with and without exactly published records."""
     return manifest_of(
-        block(
-            ZeroInflatedLaplace(
+        NumericBlock(
+            columns=("income", "years"),
+            mechanism=ZeroInflatedLaplace(
                 Box([0, 18], [100000, 65]), [250000.0, 117.5], 0.05, 1.0, unit="attribute", sampling=sampling
             ),
-            Box([0, 18], [100000, 65]),
-            ("income", "years"),
             missing="public",
         ),
-        block(
-            ZeroInflatedLaplace(Box(0, 10), 20.0, 0.0, 1.0, grid=1, sampling=sampling),
-            Box(0, 10),
-            ("children",),
+        NumericBlock(
+            columns=("children",),
+            mechanism=ZeroInflatedLaplace(Box(0, 10), 20.0, 0.0, 1.0, grid=1, sampling=sampling),
             clip=True,
         ),
     )
@@ -158,13 +171,7 @@ EXAMPLES: dict[str, Manifest] = {
         ),
     ).signed(SigningKey(Ed25519PrivateKey.from_private_bytes(b"a key that is known to everybody"))),
     "by-designs": manifest_of(
-        block(
-            None,
-            by="mode",
-            designs={"direct": DICE["direct"], "crosswise": DICE["crosswise"]},
-            reports=Categorical(["different", "same"]),
-            collected=True,
-        ),
+        by_mode({"direct": DICE["direct"], "crosswise": DICE["crosswise"]}, reports=Categorical(["different", "same"])),
         secure=None,
         source="respondents",
         order="keep",

@@ -9,11 +9,11 @@ import pickle
 import jsonschema
 import pytest
 
-from discreet import Binary, ManifestError, MechanismError, design
+from discreet import Binary, ManifestError, design
 from discreet.domains import Categorical
-from discreet.manifest import Block, Manifest, Survey, json_schema
+from discreet.manifest import Manifest, Survey, json_schema
 from discreet.mechanisms import BinaryResponse, ChannelResponse
-from tests.manifest.examples import DICE, EXAMPLES, block, manifest_of
+from tests.manifest.examples import DICE, EXAMPLES, block, by_mode, manifest_of
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -225,7 +225,7 @@ def test_the_weakest_design_counts_when_designs_differ():
     assert guarantee.epsilon == float("inf")
     assert guarantee.exposure == 1.0
     assert 'differ by "mode"' in guarantee.caveats[0]
-    milder = block(None, by="mode", designs={"a": DICE["warner"], "b": DICE["crosswise"]}, collected=True)
+    milder = by_mode({"a": DICE["warner"], "b": DICE["crosswise"]})
     assert milder.guarantee.epsilon == DICE["crosswise"].guarantee.epsilon > DICE["warner"].guarantee.epsilon
 
 
@@ -251,29 +251,6 @@ def test_made_up_report_labels_are_all_different():
     """Several reports that point to the same truth are numbered."""
     channel = ChannelResponse([["1/2", "1/4", "1/8", "1/8"], ["1/4", "1/8", "1/2", "1/8"]])
     assert channel.report_domain(Binary(False, True)).labels == ["false", "false (2)", "true", "false (3)"]
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"columns": ()},
-        {"columns": ("a", "a")},
-        {"mechanism": None},
-        {"by": "mode"},
-        {"designs": {"a": DICE["warner"]}},
-        {"missing": "category"},
-        {"missing": "guess"},
-        {"domain": Categorical(["a", "b", "c"])},
-        {"reports": Categorical(["a", "b", "c"])},
-    ],
-    ids=str,
-)
-def test_a_block_that_does_not_fit_together_cannot_be_made(changes):
-    """An object that exists is valid."""
-    good = block(DICE["warner"])
-    fields = {name: getattr(good, name) for name in good.__dataclass_fields__}
-    with pytest.raises(MechanismError):
-        Block(**(fields | changes))
 
 
 def test_a_block_is_immutable_and_can_be_sent_to_another_process():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from discreet.audit.plausibility import FALSE_ALARM, MAX_CELLS, improbable
 from discreet.errors import DomainError
 from discreet.manifest import Block, Release
 from discreet.manifest.digest import ContentDigest
-from discreet.mechanisms import FiniteMechanism, ZeroInflatedLaplace
+from discreet.mechanisms import FiniteMechanism
 
 
 def cell_findings(release: Release) -> list[Finding]:
@@ -24,7 +24,7 @@ def cell_findings(release: Release) -> list[Finding]:
     manifest = release.manifest
     parts = None if manifest.content is None else manifest.content.parts
     digest = ContentDigest(release.forms(), parts)
-    tallies = [Tally(name, release.block(name)) for block in manifest.blocks for name in block.columns]
+    tallies = [Tally(name, block) for block in manifest.blocks for name in block.columns]
     weights = None if manifest.survey.weight is None else Weights(manifest.survey.weight)
     rows = 0
     try:
@@ -79,28 +79,25 @@ class Tally:
     blanks: int = 0
     without_design: int = 0
 
-    @property
-    def designs(self) -> Mapping[str, Any]:
-        """Every design by its name; one that all rows share has none."""
-        return self.block.designs if self.block.by is not None else {"": self.block.mechanism}
+    @cached_property
+    def designs(self) -> Mapping[str, FiniteMechanism]:
+        """Every finite design by its name; one that all rows share has none."""
+        return self.block.channels_of(self.column)
 
     @property
     def testable(self) -> bool:
         """Whether its channels are finite and small enough to be compared with counts."""
-        return all(
-            isinstance(design, FiniteMechanism) and design.shape[0] * design.shape[1] <= MAX_CELLS
-            for design in self.designs.values()
-        )
+        cells = [design.shape[0] * design.shape[1] for design in self.designs.values()]
+        return bool(cells) and max(cells) <= MAX_CELLS
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take in codes."""
         cells = batch.column(self.column)
         self.blanks += cells.null_count
-        if isinstance(self.block.mechanism, ZeroInflatedLaplace):
-            _check_grid(self.block.mechanism, cells, self.column)
-        elif self.testable:
+        self.block.check_codes(self.column, cells.drop_null().to_numpy())
+        if self.testable:
             for name, chosen in self._by_design(cells, batch):
-                seen = np.bincount(chosen.drop_null().to_numpy(), minlength=self.block.reports.size)
+                seen = np.bincount(chosen.drop_null().to_numpy(), minlength=self.designs[name].shape[1])
                 self.counts[name] = self.counts.get(name, 0) + seen
 
     def _by_design(self, cells: pa.Array, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
@@ -130,20 +127,13 @@ class Tally:
             counts = self.counts.get(name)
             why = None if counts is None else improbable(counts, design.matrix(), chance)
             if why is not None:
-                label = self.block.reports.label(why.report)
+                label = self.block.reports_of(self.column).decode([why.report])[0]
                 asked = f' among "{name}"' if name else ""
                 return (
                     f'column "{self.column}": {why.share:.2%} report "{label}"{asked} where the channel gives '
                     f"{why.possible:.2%} at the nearest"
                 )
         return None
-
-
-def _check_grid(mechanism: ZeroInflatedLaplace, cells: pa.Array, column: str) -> None:
-    """Numbers with noise are multiples of the public grid, inside the box or not."""
-    steps = cells.drop_null().to_numpy() / mechanism.grid[0]
-    if not (np.isfinite(steps) & (steps == np.rint(steps))).all():
-        raise DomainError("a number is not a multiple of the grid", column=column)
 
 
 def _reports(tallies: list[Tally], rows: int) -> Finding:

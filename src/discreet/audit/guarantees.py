@@ -6,13 +6,9 @@ import math
 from collections.abc import Sequence
 
 from discreet.audit.findings import Finding
-from discreet.manifest import Block, Manifest, block_guarantee, composed_guarantee
-from discreet.mechanisms import ZeroInflatedLaplace
-from discreet.mechanisms.laplace.exact import RELATIVE
+from discreet.manifest import Block, Manifest, composed_guarantee
 from discreet.privacy import Guarantee
 
-#: How far the δ of noise drawn with 52 bits may be above the stated one: what designs of that time kept back for it.
-_EARLIER = 1e-9
 #: A stated figure this far above what follows is not a rounding upwards: something was changed.
 _CLOSE = 1e-6
 
@@ -20,25 +16,17 @@ _CLOSE = 1e-6
 def guarantee_findings(manifest: Manifest) -> list[Finding]:
     """One finding per block, and one for all of them together."""
     blocks = list(enumerate(manifest.blocks))
-    earlier = [_earlier_noise(i, block) for i, block in blocks if _drawn_earlier(block)]
+    earlier = [
+        Finding(f"{subject} of block {i}", "warning", left_out)
+        for i, block in blocks
+        for subject, left_out in block.omissions().items()
+    ]
     return [*(_block(i, block) for i, block in blocks), *earlier, _composed(manifest)]
-
-
-def realised(block: Block) -> Guarantee:
-    """What a block really gives, from the integers of its mechanisms."""
-    return block_guarantee(
-        block.columns,
-        block.mechanism,
-        by=block.by,
-        designs=block.designs,
-        missing=block.missing,
-        collected=block.collected,
-    )
 
 
 def _block(index: int, block: Block) -> Finding:
     subject = f"block {index} ({', '.join(block.columns)})"
-    real = realised(block)
+    real = block.realised()
     finding = _compare(subject, block.guarantee, real, [block])
     beyond = _beyond(block.guarantee, real)
     if finding.verdict == "failure" or beyond is None:
@@ -46,31 +34,10 @@ def _block(index: int, block: Block) -> Finding:
     return Finding(subject, "warning", f"more private than stated, as if the integers had been changed: {beyond}")
 
 
-def _drawn_earlier(block: Block) -> bool:
-    return isinstance(block.mechanism, ZeroInflatedLaplace) and block.mechanism.sampling != "exact"
-
-
-def _earlier_noise(index: int, block: Block) -> Finding:
-    """What the manifest of an earlier version leaves out or says wrongly about its noise."""
-    mechanism = block.mechanism
-    assert isinstance(mechanism, ZeroInflatedLaplace)
-    detail = (
-        f"drawn by an earlier version, with 52 bits: δ is at most {realised(block).delta:.6g}, finite precision "
-        f"included; {block.guarantee.delta:.6g} is stated"
-    )
-    if mechanism.zero_probability > 0:
-        detail += (
-            "; no grid hides which records are exact: of the reports inside the box about "
-            f"{100 * mechanism.truths_inside:.0f} % are the truth, if truths are spread evenly over it"
-        )
-    return Finding(f"noise of block {index}", "warning", detail)
-
-
 def _allowed(delta: float, blocks: Sequence[Block]) -> float:
-    """How far above the stated δ a recomputed one may be: that of noise is the upper end of an enclosure."""
-    if not any(isinstance(block.mechanism, ZeroInflatedLaplace) for block in blocks):
-        return 0.0
-    return RELATIVE * delta + _EARLIER * sum(map(_drawn_earlier, blocks))
+    """How far above the stated δ a recomputed one may be."""
+    relative = max(block.delta_precision[0] for block in blocks)
+    return relative * delta + sum(block.delta_precision[1] for block in blocks)
 
 
 def _compare(subject: str, stated: Guarantee, real: Guarantee, blocks: Sequence[Block]) -> Finding:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from discreet import arguments
-from discreet.manifest.block import Block
-from discreet.mechanisms import FiniteMechanism, JointResponse
+from discreet.manifest import Block
+from discreet.mechanisms import FiniteMechanism
 
 #: Columns of a joint block that are attacked one by one; pairs of neighbours among them as well.
 _MOST_COLUMNS = 12
@@ -29,23 +30,19 @@ def attackable(block: Block) -> tuple[list[Target], str]:
     Columns that were randomised together are attacked one by one and in pairs of neighbours, each against the level
     of its own view; noise added to numbers has no channel to compare with.
     """
-    block = arguments.instance(block, Block, "block")
-    found: list[Target] = []
-    left_out = ""
-    for name, mechanism in (dict(block.designs) if block.by else {"": block.mechanism}).items():
-        if isinstance(mechanism, FiniteMechanism):
-            found.append(Target(tuple(block.columns), name or None, mechanism))
-        elif isinstance(mechanism, JointResponse):
-            count = min(len(mechanism.sizes), _MOST_COLUMNS)
-            found += [Target((block.columns[i],), name or None, mechanism.view(i)) for i in range(count)]
-            found += [
-                Target((block.columns[i], block.columns[i + 1]), name or None, mechanism.view(i, i + 1))
-                for i in range(count - 1)
-                if mechanism.sizes[i] * mechanism.sizes[i + 1] <= _MOST_CELLS
-            ]
-            left_out = "Attacked by column and by pairs of neighbours; the record as a whole has too many values."
-        else:
-            left_out = (
-                "Not attacked: numbers with noise have no finite channel; the curve of their noise was recomputed."
-            )
-    return found, left_out
+    block = arguments.instance(block, Block, "block")  # type: ignore[type-abstract]  # any of them
+    if not block.together:
+        channels = block.channels_of(block.columns[0])
+        return [Target(block.columns, name or None, channel) for name, channel in channels.items()], ""
+    listed = block.columns[:_MOST_COLUMNS]
+    found = [Target((name,), None, one) for name in listed for one in block.channels_of(name).values()]
+    if not found:
+        return [], "Not attacked: numbers with noise have no finite channel; the curve of their noise was recomputed."
+    sizes = [target.mechanism.shape[0] for target in found]
+    found += [
+        Target(pair, None, one)
+        for i, pair in enumerate(pairwise(listed))
+        if sizes[i] * sizes[i + 1] <= _MOST_CELLS
+        for one in block.channels_of(*pair).values()
+    ]
+    return found, "Attacked by column and by pairs of neighbours; the record as a whole has too many values."

@@ -9,7 +9,7 @@ import typer
 
 from discreet.cli.terminal import command, emit
 from discreet.errors import NotIdentifiedError
-from discreet.mechanisms import ZeroInflatedLaplace
+from discreet.manifest import FiniteBlock, JointBlock, NumericBlock
 from discreet.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -44,20 +44,20 @@ def design_command(
 def _block(block: Block, rows: int, level: float) -> dict[str, Any]:
     from discreet.design import margin
 
-    if block.domains:
+    if isinstance(block, JointBlock):
         return _together(block, rows, level)
-    if isinstance(block.mechanism, ZeroInflatedLaplace):
-        return _numeric(block, block.mechanism, rows, level)
-    designs = dict(block.designs) if block.by else {"": block.mechanism}
+    if isinstance(block, NumericBlock):
+        return _numeric(block, rows, level)
+    designs = block.channels_of(block.columns[0])
     margins: dict[str, float | str] = {}
     for name, mechanism in designs.items():
         try:
-            margins[name] = margin(mechanism, rows, level)  # type: ignore[arg-type]  # finite in this version
+            margins[name] = margin(mechanism, rows, level)
         except NotIdentifiedError as error:
             margins[name] = str(error)
     return {
         "columns": list(block.columns),
-        "values": block.domain.size,
+        "values": next(iter(designs.values())).shape[0],
         "mechanism": {name: type(mechanism).__name__ for name, mechanism in designs.items()},
         "guarantee": block.guarantee.to_dict(),
         "margin": margins if block.by else margins[""],
@@ -65,10 +65,11 @@ def _block(block: Block, rows: int, level: float) -> dict[str, Any]:
     }
 
 
-def _numeric(block: Block, mechanism: ZeroInflatedLaplace, rows: int, level: float) -> dict[str, Any]:
+def _numeric(block: NumericBlock, rows: int, level: float) -> dict[str, Any]:
     """Numeric columns: the noise, and how well a mean is known when values lie at both ends of their range."""
     from discreet.estimate.intervals import two_sided_quantile
 
+    mechanism = block.mechanism
     factor = two_sided_quantile(level) / rows**0.5
     variances = mechanism.box.widths**2 / 4 + (1 - mechanism.zero_probability) * mechanism.noise_scale**2
     return {
@@ -94,14 +95,12 @@ def _numeric_text(block: Block, facts: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _together(block: Block, rows: int, level: float) -> dict[str, Any]:
+def _together(block: JointBlock, rows: int, level: float) -> dict[str, Any]:
     """Columns that are randomised together: what the alternatives would promise, and the margin of each column."""
     from discreet.design import compare_attributes, margin
     from discreet.design.attributes.comparison import least_pair_information
-    from discreet.mechanisms import JointResponse
 
     joint = block.mechanism
-    assert isinstance(joint, JointResponse)
     levels = [float(one) for one in joint.marginal_epsilons]
     return {
         "columns": list(block.columns),
@@ -161,14 +160,14 @@ def _text(plan: Plan, blocks: list[dict[str, Any]], rows: int, level: float) -> 
         f"Error bars to expect with {rows:,} rows ({level:.0%} confidence, at the worst distribution of answers)"
     )
     for block, facts in zip(plan.blocks, blocks, strict=True):
-        if block.domains:
+        if isinstance(block, JointBlock):
             lines.extend(_together_text(block, facts))
             continue
-        if isinstance(block.mechanism, ZeroInflatedLaplace):
+        if isinstance(block, NumericBlock):
             lines.extend(_numeric_text(block, facts))
             continue
         names = one_line(", ".join(f'"{c}"' for c in block.columns))
-        more_reports = block.reports.size > block.domain.size
+        more_reports = isinstance(block, FiniteBlock) and block.reports.size > block.domain.size
         lines.append(f"  {names}: {facts['values']} values, {block.guarantee.summary()}")
         margins = facts["margin"] if block.by else {"": facts["margin"]}
         for name, value in margins.items():

@@ -14,7 +14,7 @@ from discreet import limits
 from discreet.domains.columns import as_arrow
 from discreet.errors import DomainError, EstimationError, ReleaseError
 from discreet.estimate.tally import Floats, LabelIndex, count_reports, report_codes
-from discreet.manifest.block import design_name
+from discreet.manifest.blocks import design_name
 
 if TYPE_CHECKING:
     from discreet.estimate.channels import Channels

@@ -19,7 +19,8 @@ from discreet import limits
 from discreet._version import __version__
 from discreet.domains import Domain
 from discreet.errors import ManifestError
-from discreet.manifest.block import Block
+from discreet.manifest import blocks
+from discreet.manifest.blocks import Block
 from discreet.manifest.checks import damaged, flag, mapping, one_of, optional_text, text, whole
 from discreet.manifest.digest import Content, checked_sha256
 from discreet.manifest.signature import Signature, SigningKey
@@ -252,7 +253,7 @@ class Manifest:
             return cls(
                 rows=whole(data.get("rows"), "rows", 1),
                 columns=tuple(Column.from_dict(column) for column in _list(data, "columns")),
-                blocks=tuple(Block.from_dict(block) for block in _list(data, "blocks")),
+                blocks=tuple(blocks.from_dict(block) for block in _list(data, "blocks")),
                 guarantee=Guarantee.from_dict(mapping(data.get("guarantee"), "the guarantee")),
                 order=data.get("order"),
                 secure=None if chance.get("secure") is None else flag(chance["secure"], "randomness.secure"),

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from discreet.manifest.block import Block, design_name
-from discreet.manifest.promises import block_guarantee
+from discreet.manifest.blocks import Block, design_name
 from discreet.privacy import Guarantee
 
 #: One design name per column that chooses designs, in the order of :func:`choosing_columns`.
@@ -55,16 +54,10 @@ def expected_rows(blocks: Sequence[Block], columns: Sequence[str], counts: Mappi
     failing = exposed = 0.0
     for names, rows in counts.items():
         chosen = dict(zip(columns, names, strict=True))
-        row = Guarantee.composed(_of_design(block, chosen) for block in blocks)
+        row = Guarantee.composed(block.guarantee_under(chosen) for block in blocks)
         failing += rows * row.delta
         exposed += rows * row.exposure
     return Expected(failing, exposed, tuple(_lines(blocks, columns, counts)))
-
-
-def _of_design(block: Block, chosen: Mapping[str, str]) -> Guarantee:
-    if block.by is None:
-        return block.guarantee
-    return block_guarantee(block.columns, block.designs[chosen[block.by]])
 
 
 def _lines(blocks: Sequence[Block], columns: Sequence[str], counts: Mapping[Combination, int]) -> Iterable[str]:
@@ -75,7 +68,7 @@ def _lines(blocks: Sequence[Block], columns: Sequence[str], counts: Mapping[Comb
         parts = []
         for name in block.designs:
             rows = sum(number for names, number in counts.items() if names[place] == name)
-            exposed = _of_design(block, {block.by: name}).exposure * rows
+            exposed = block.guarantee_under({block.by: name}).exposure * rows
             parts.append(f'"{name}" {exposed:,.0f} of {rows:,}')
         yield f"{', '.join(block.columns)} by {block.by}: {'; '.join(parts)}"
 
@@ -85,6 +78,6 @@ def exposure_of_designs(blocks: Iterable[Block]) -> list[str]:
     lines = []
     for block in blocks:
         if block.by is not None and block.guarantee.exposure > 0:
-            parts = [f'"{name}" {_of_design(block, {block.by: name}).exposure:.6g}' for name in block.designs]
+            parts = [f'"{name}" {block.guarantee_under({block.by: name}).exposure:.6g}' for name in block.designs]
             lines.append(f"{', '.join(block.columns)} by {block.by}: {'; '.join(parts)}")
     return lines

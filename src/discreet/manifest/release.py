@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from discreet import arguments
 from discreet.errors import ManifestError, ReleaseError
-from discreet.manifest.block import Block
+from discreet.manifest.blocks import Block
 from discreet.manifest.canonical_form import ColumnForm, column_forms
 from discreet.manifest.document import Manifest, Survey
 from discreet.manifest.exposure import Combination, choosing_columns, count_designs, expected_rows

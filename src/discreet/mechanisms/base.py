@@ -24,6 +24,11 @@ class Mechanism(ABC):
     kind: ClassVar[str]
 
     @property
+    def title(self) -> str:
+        """What people call it."""
+        return f"{self.kind} response"
+
+    @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
         """What is promised, recomputed from the exact law of the reports."""

@@ -108,6 +108,11 @@ class BinaryResponse(FiniteMechanism):
         """Kuk (1990): the share of red cards in the pack of the "yes" people and in that of the others."""
         return cls._by("kuk", yes, no)
 
+    @property
+    def title(self) -> str:
+        """The procedure, where one is followed."""
+        return super().title if self.procedure is None else self.procedure.name
+
     def __repr__(self) -> str:
         if self.procedure is not None:
             values = ", ".join(repr(str(value)) for _, value in self.procedure.parameters)

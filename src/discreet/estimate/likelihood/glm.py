@@ -22,11 +22,11 @@ from discreet.estimate.likelihood.multinomial import multinomial_regression
 from discreet.estimate.likelihood.predictor import predictor_regression
 from discreet.estimate.likelihood.rows import ArrayRows
 from discreet.estimate.likelihood.streaming import Batch, binary_regression_batches
-from discreet.manifest.block import design_name
-from discreet.mechanisms import FiniteMechanism, ZeroInflatedLaplace
+from discreet.manifest.blocks import FiniteBlock, design_name
+from discreet.mechanisms import FiniteMechanism
 
 if TYPE_CHECKING:
-    from discreet.manifest import Block, Release
+    from discreet.manifest import Release
 
 Floats = NDArray[np.float64]
 
@@ -116,9 +116,10 @@ class _Work:
     formula: str = ""
 
     def __post_init__(self) -> None:
-        self.block: Block = self.release.block(self.column)
-        if isinstance(self.block.mechanism, ZeroInflatedLaplace):
+        block = self.release.block(self.column)
+        if not isinstance(block, FiniteBlock):
             raise EstimationError(f'column "{self.column}" holds numbers with noise; fit it with estimate.regression')
+        self.block: FiniteBlock = block
         self.dropped = 0
         self.modelled = ""
         survey = self.release.survey

@@ -15,6 +15,7 @@ from discreet.estimate.formulas import Matrices, Sides, read_formula
 from discreet.estimate.m_estimation.fit import m_estimate
 from discreet.estimate.m_estimation.losses import Check, Huber
 from discreet.estimate.m_estimation.result import MEstimate
+from discreet.manifest.blocks import FiniteBlock
 from discreet.mechanisms import FiniteMechanism, ZeroInflatedLaplace
 
 if TYPE_CHECKING:
@@ -137,9 +138,8 @@ class _Work:
     def _modelled(self) -> str:
         """The outcome; of a yes/no answer the value that counts as 1."""
         name, block = self.sides.outcome, self.blocks.get(self.sides.outcome)
-        if block is None or isinstance(block.mechanism, ZeroInflatedLaplace):
-            return name
-        return f'{name} = "{block.of_column(name).domain.label(1)}"'
+        column = None if block is None else block.of_column(name)
+        return f'{name} = "{column.domain.label(1)}"' if isinstance(column, FiniteBlock) else name
 
     def _rows(self, names: list[str]) -> tuple[pa.Table, int]:
         table = self.release.to_arrow(names)
@@ -169,7 +169,7 @@ class _Work:
             position = self.blocks[name].columns.index(name)
             return {"outcome": _numbers(table, name), "outcome_mechanism": mechanism.coordinates([position])}
         if isinstance(mechanism, FiniteMechanism) and mechanism.shape[0] == 2:
-            codes = self.release.block(name).reports.encode(table.column(name))
+            codes = self.blocks[name].reports_of(name).encode(table.column(name))
             return {"outcome": codes.astype(float), "outcome_mechanism": mechanism}
         raise EstimationError(f'the outcome "{name}" must be a number or a yes/no answer')
 

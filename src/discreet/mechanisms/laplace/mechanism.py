@@ -107,6 +107,11 @@ class ZeroInflatedLaplace(RecordMechanism):
         object.__setattr__(self, "sampling", sampling)
 
     @property
+    def title(self) -> str:
+        """What people call it."""
+        return "zero-inflated Laplace noise"
+
+    @property
     def dimension(self) -> int:
         """Number of coordinates."""
         return self.box.dimension

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from discreet.domains import Binary, Categorical, FiniteDomain, WithBlank
 from discreet.errors import PlanError
-from discreet.manifest.block import Block, Missing
+from discreet.manifest.blocks import Block, ColumnBlock, DesignsByRow, Missing
 from discreet.mechanisms import BinaryResponse, ChannelResponse, FiniteMechanism, GeneralizedResponse
 from discreet.mechanisms.procedures import PARAMETERS
 from discreet.plain_text import has_control
@@ -56,7 +56,7 @@ def read_block(section: Section, files: PlanFiles) -> Block:
         raise PlanError(f"{section.at('mechanism')} is missing; it must be one of {', '.join(MECHANISMS)}")
     design = _mechanism(section, mechanism, domain, files)
     with at(section.path):
-        return Block.of(columns, domain, design, reports=_reports(section, domain, design), missing=missing)
+        return ColumnBlock.of(columns, domain, design, reports=_reports(section, domain, design), missing=missing)
 
 
 def _mechanism(section: Section, name: str, domain: FiniteDomain, files: PlanFiles) -> FiniteMechanism:
@@ -177,18 +177,9 @@ def _collected(
     if by is not None:
         _refuse(section, (*_OPTIONS, *PROCEDURES, "mechanism"), "cannot stand beside designs")
         designs = _designs(section, domain, files)
-        first = next(iter(designs.values()))
+        reports = _reports(section, domain, next(iter(designs.values())))
         with at(section.path):
-            return Block.of(
-                columns,
-                domain,
-                None,
-                reports=_reports(section, domain, first),
-                by=by,
-                designs=designs,
-                missing=missing,
-                collected=True,
-            )
+            return DesignsByRow.of(columns, domain, by, designs, reports=reports, missing=missing)
     if mechanism is not None:
         _refuse(section, PROCEDURES, "cannot stand beside mechanism")
         design = _mechanism(section, mechanism, domain, files)
@@ -197,7 +188,7 @@ def _collected(
         _refuse(section, unread, "follows from the design that was used")
         design = _design(section, domain, files)
     with at(section.path):
-        return Block.of(
+        return ColumnBlock.of(
             columns, domain, design, reports=_reports(section, domain, design), missing=missing, collected=True
         )
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from discreet.domains import FiniteDomain, WithBlank
 from discreet.errors import PlanError
-from discreet.manifest.block import Block, Missing
+from discreet.manifest.blocks import JointBlock, Missing
 from discreet.publish.plan.domains import read_finite
 from discreet.publish.plan.files import PlanFiles
 from discreet.publish.plan.grammar import JOINT, Section, at
@@ -14,7 +14,7 @@ from discreet.publish.plan.grammar import JOINT, Section, at
 _ALLOWED = ("columns", "mechanism", "missing", *JOINT)
 
 
-def read_joint(section: Section, files: PlanFiles) -> Block:
+def read_joint(section: Section, files: PlanFiles) -> JointBlock:
     """``domains`` with ``epsilons``, or with ``total`` and ``ratios``; options ``method`` and ``pairs``."""
     for key in list(section.keys()):
         if key not in _ALLOWED:
@@ -33,7 +33,7 @@ def read_joint(section: Section, files: PlanFiles) -> Block:
         )
     mechanism = design.mechanism
     with at(section.path):
-        return Block.of(columns, domains[0], mechanism, missing=missing, domains=domains)
+        return JointBlock(columns=columns, domains=domains, mechanism=mechanism, missing=missing)
 
 
 def _domains(section: Section, columns: tuple[str, ...], files: PlanFiles) -> tuple[FiniteDomain, ...]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.domains import Binary, WithBlank
 from discreet.errors import PlanError
-from discreet.manifest.block import Block
+from discreet.manifest.blocks import Block, FiniteBlock
 from discreet.mechanisms import FiniteMechanism
 from discreet.publish.plan.grammar import Section, at
 
@@ -78,6 +78,7 @@ def read_label(section: Section, block: Block) -> LabelSpec | None:
     """The ``label`` table of a private block; what stands beside it is read too, or refused."""
     if "label" not in section:
         return None
+    assert isinstance(block, FiniteBlock)  # the readers of all others refuse the key
     path, domain = section.at("label"), block.domain
     if section.get("mechanism") not in (None, "randomized-response"):
         raise PlanError(f'{path} belongs to mechanism = "randomized-response"')

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from discreet.domains import Box
 from discreet.errors import PlanError
-from discreet.manifest.block import Block, Missing
+from discreet.manifest.blocks import Missing, NumericBlock
 from discreet.publish.plan.domains import read_domain
 from discreet.publish.plan.files import PlanFiles
 from discreet.publish.plan.grammar import LAPLACE, Section, at
@@ -18,7 +18,7 @@ class ClippedWarning(UserWarning):
     """How many numbers were moved to the bounds of a box: for the steward's terminal, never written."""
 
 
-def read_numeric(section: Section, files: PlanFiles) -> Block:
+def read_numeric(section: Section, files: PlanFiles) -> NumericBlock:
     """``epsilon`` and ``delta``; options ``zero_probability``, ``unit``, ``grid``, ``clip``, ``target``."""
     for key in list(section.keys()):
         if key not in _ALLOWED:
@@ -49,7 +49,7 @@ def read_numeric(section: Section, files: PlanFiles) -> Block:
             cast("Any", section.text("target") or "mean"),
             _grid(section),
         )
-        return Block.of(columns, domain, design.mechanism, missing=missing, clip=section.flag("clip"))
+        return NumericBlock(columns=columns, mechanism=design.mechanism, missing=missing, clip=section.flag("clip"))
 
 
 def _grid(section: Section) -> Any:

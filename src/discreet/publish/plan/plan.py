@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import pyarrow as pa
 
 from discreet import arguments, limits
-from discreet.domains import Box, Domain
+from discreet.domains import Domain
 from discreet.errors import BudgetError, DomainError, PlanError
 from discreet.manifest import Block, Survey, composed_guarantee
 from discreet.manifest.document import Order
@@ -331,8 +331,7 @@ def _missing_values(top: Section, blocks: tuple[Block, ...]) -> tuple[str, ...]:
 
 def _domains(block: Block) -> list[Domain]:
     """What the cells of a block can be, truths and reports."""
-    truths = [] if block.domains or isinstance(block.domain, Box) else [block.domain]
-    return truths + [block.reports_of(name) for name in block.columns]
+    return [domain for name in block.columns for domain in (block.truths_of(name), block.reports_of(name))]
 
 
 def _is_value(domain: Domain, text: str) -> bool:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.domains import Categorical, FiniteDomain
 from discreet.errors import InputError, PlanError, ReleaseError
-from discreet.manifest.block import Block
+from discreet.manifest.blocks import ColumnBlock
 from discreet.publish.plan import Plan
 from discreet.publish.plan.grammar import at
 from discreet.publish.plan.labels import LabelSpec
@@ -29,11 +29,14 @@ def with_labels_designed(plan: Plan, source: Any) -> Plan:
     for index, spec in plan.labels:
         _check_public(spec, plan)
         block = blocks[index]
+        assert isinstance(block, ColumnBlock)  # the reader refuses a label of any other
         X = _predictors(spec, open_source(source, plan.missing_values))
         mechanism = spec.design(X, block.domain.size)
         with at(spec.path):
             reports = _report_labels(block, mechanism.shape[1])
-            blocks[index] = Block.of(block.columns, block.domain, mechanism, reports=reports, missing=block.missing)
+            blocks[index] = ColumnBlock.of(
+                block.columns, block.domain, mechanism, reports=reports, missing=block.missing
+            )
     return replace(plan, blocks=tuple(blocks), labels=())
 
 
@@ -59,7 +62,7 @@ def _predictors(spec: LabelSpec, source: Source) -> NDArray[np.float64]:
     return complete
 
 
-def _report_labels(block: Block, count: int) -> FiniteDomain:
+def _report_labels(block: ColumnBlock, count: int) -> FiniteDomain:
     """The names that the plan gave; a channel with another number of reports names them r0, r1, …"""
     return block.reports if count == block.reports.size else Categorical([f"r{y}" for y in range(count)])
 

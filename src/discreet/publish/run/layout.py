@@ -13,19 +13,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from discreet.domains import Box, Domain
+from discreet.domains import Domain
 from discreet.domains.columns import is_text
 from discreet.errors import DomainError, ReleaseError
 from discreet.manifest import Block
+from discreet.manifest.blocks import Cells
 from discreet.manifest.reading import decoded, report_type
-from discreet.mechanisms import JointResponse, ZeroInflatedLaplace
 from discreet.publish.plan import Plan
 from discreet.publish.run.plain import plain_column, plain_type
 from discreet.randomness import Randomness
@@ -68,9 +66,14 @@ class Layout:
         return list(dict.fromkeys(names))
 
     @cached_property
-    def private(self) -> dict[str, Block]:
-        """Block of every private column."""
-        return {name: block.of_column(name) for block in self.plan.blocks for name in block.columns}
+    def truths(self) -> dict[str, Domain]:
+        """What a true value of every private column can be."""
+        return {name: block.truths_of(name) for block in self.plan.blocks for name in block.columns}
+
+    @cached_property
+    def reports(self) -> dict[str, Domain]:
+        """What a released cell of every private column can be."""
+        return {name: block.reports_of(name) for block in self.plan.blocks for name in block.columns}
 
     @cached_property
     def _public_types(self) -> dict[str, pa.DataType]:
@@ -79,17 +82,19 @@ class Layout:
     @cached_property
     def coded(self) -> pa.Schema:
         """Public columns, and a column of codes for every private one."""
-        fields = list(self._public_types.items())
-        for name, block in self.private.items():
-            fields.append((name, pa.from_numpy_dtype(_code_dtype(block))))
-        return pa.schema(fields)
+        # Truths and reports lie in the same column, one after the other.
+        codes = {
+            name: np.promote_types(truths.code_dtype, self.reports[name].code_dtype)
+            for name, truths in self.truths.items()
+        }
+        private = [(name, pa.from_numpy_dtype(dtype)) for name, dtype in codes.items()]
+        return pa.schema([*self._public_types.items(), *private])
 
     @cached_property
     def released(self) -> pa.Schema:
         """What is written: made from the plan and from the plain types of the public columns."""
-        fields = list(self._public_types.items())
-        fields += [(name, report_type(block.reports)) for name, block in self.private.items()]
-        return pa.schema(fields)
+        private = [(name, report_type(reports)) for name, reports in self.reports.items()]
+        return pa.schema([*self._public_types.items(), *private])
 
     def encode(self, batch: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
         """Check a batch of the source and turn its private cells into codes."""
@@ -103,85 +108,51 @@ class Layout:
             if block.by is not None:
                 _check_by(block, public[block.by], first_row)
         arrays = list(public.values())
-        for name, block in self.private.items():
-            domain = block.reports if block.collected else block.domain
-            codes, missing = self._codes(batch.column(name), name, block, domain, first_row)
-            arrays.append(pa.array(codes.astype(_code_dtype(block), copy=False), mask=missing))
+        for block in self.plan.blocks:
+            for name in block.columns:
+                cells = self._codes(block, name, batch.column(name), first_row)
+                dtype = self.coded.field(name).type.to_pandas_dtype()
+                arrays.append(pa.array(cells.codes.astype(dtype, copy=False), mask=cells.missing))
         return pa.RecordBatch.from_arrays(arrays, schema=self.coded)
 
-    def _codes(
-        self, cells: pa.Array, name: str, block: Block, domain: Domain, first_row: int
-    ) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    def _codes(self, block: Block, name: str, column: pa.Array, first_row: int) -> Cells:
         try:
-            values = domain.parse(cells) if self.text else cells
-            if block.clip and isinstance(domain, Box):
-                numbers, missing = domain.numbers(values)
-                if missing is not None and block.missing != "public":
-                    domain.encode(values)  # says which row is missing
-                moved, count = domain.clip(numbers)
-                self.clipped[name] = self.clipped.get(name, 0) + count
-                return moved[:, 0], missing
-            if block.missing == "public":
-                return domain.encode_with_missing(values)
-            return domain.encode(values), None
+            cells = block.encode(name, column, text=self.text)
         except DomainError as error:
             raise error.at(column=name, first_row=first_row) from None
+        if cells.moved:
+            self.clipped[name] = self.clipped.get(name, 0) + cells.moved
+        return cells
 
     def randomize(self, batch: pa.RecordBatch, randomness: Randomness) -> pa.RecordBatch:
         """Replace every code by a report; what respondents randomised themselves stays."""
         arrays = list(batch.columns)
-        together = self._randomize_together(arrays, randomness)
-        for i, field in enumerate(self.coded):
-            block = self.private.get(field.name)
-            if block is None or block.collected or block.mechanism is None or field.name in together:
-                continue
-            codes, missing = _as_numpy(arrays[i])
-            reports = block.mechanism.privatize(codes, randomness)
-            arrays[i] = pa.array(reports.astype(codes.dtype, copy=False), mask=missing)
-        return pa.RecordBatch.from_arrays(arrays, schema=self.coded)
-
-    def _randomize_together(self, arrays: list[pa.Array], randomness: Randomness) -> set[str]:
-        """Replace the columns of joint blocks, all of a block at once; returns their names."""
-        done: set[str] = set()
         for block in self.plan.blocks:
-            if not isinstance(block.mechanism, (JointResponse, ZeroInflatedLaplace)):
+            if block.collected:
                 continue
             places = [self.coded.get_field_index(name) for name in block.columns]
             cells = [_as_numpy(arrays[place]) for place in places]
-            if isinstance(block.mechanism, ZeroInflatedLaplace):  # a blank stands at the low bound until it is put back
-                low = block.mechanism.box.low
-                cells = [
-                    (codes if missing is None else np.where(missing, low[j], codes), missing)
-                    for j, (codes, missing) in enumerate(cells)
-                ]
-            reports = block.mechanism.privatize(np.column_stack([codes for codes, _ in cells]), randomness)
-            for place, (codes, missing), column in zip(places, cells, reports.T, strict=True):
-                arrays[place] = pa.array(column.astype(codes.dtype), mask=missing)
-            done.update(block.columns)
-        return done
+            for place, (codes, missing, _), reports in zip(
+                places, cells, block.randomize(cells, randomness), strict=True
+            ):
+                arrays[place] = pa.array(reports.astype(codes.dtype, copy=False), mask=missing)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.coded)
 
     def decode(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Turn report codes into labels."""
-        arrays = list(batch.columns)
-        for i, field in enumerate(self.coded):
-            block = self.private.get(field.name)
-            if block is not None:
-                arrays[i] = decoded(block.reports, *_as_numpy(arrays[i]))
+        public = len(self._public_types)
+        arrays = batch.columns[:public]
+        for reports, codes in zip(self.reports.values(), batch.columns[public:], strict=True):
+            found = _as_numpy(codes)
+            arrays.append(decoded(reports, found.codes, found.missing))
         return pa.RecordBatch.from_arrays(arrays, schema=self.released)
 
 
-def _code_dtype(block: Block) -> np.dtype[Any]:
-    """Unsigned integers that hold every truth and every report; numbers in a box are their own codes."""
-    if isinstance(block.domain, Box):
-        return np.dtype(np.float64)
-    return np.min_scalar_type(max(block.domain.size, block.reports.size) - 1)
-
-
-def _as_numpy(codes: pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+def _as_numpy(codes: pa.Array) -> Cells:
     if codes.null_count == 0:
-        return codes.to_numpy(), None
+        return Cells(codes.to_numpy(), None)
     missing = codes.is_null().to_numpy(zero_copy_only=False)
-    return pc.fill_null(codes, 0).to_numpy(), missing
+    return Cells(pc.fill_null(codes, 0).to_numpy(), missing)
 
 
 def _check_weight(name: str, cells: pa.Array, first_row: int) -> None:

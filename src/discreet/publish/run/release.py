@@ -208,8 +208,8 @@ class Work:
 
     def _check_csv_labels(self) -> None:
         in_csv = self.source.text or (self.output is not None and self.output.suffix.lower() in CSV)
-        for name, block in self.layout.private.items():
-            if in_csv and any(_has_empty_label(domain) for domain in (block.domain, block.reports)):
+        for name, reports in self.layout.reports.items():
+            if in_csv and (_has_empty_label(self.layout.truths[name]) or _has_empty_label(reports)):
                 raise ReleaseError(
                     f'column "{name}": the empty text is one of its values, which a CSV file cannot tell from a blank'
                 )
@@ -221,9 +221,9 @@ class Work:
         blocks = self.plan.blocks
         looked_up = [*self.layout.released.names, *(name for block in blocks for name in block.designs)]
         words = [pa.array(looked_up, pa.string())]
-        for block in self.layout.private.values():
-            if pa.types.is_dictionary(block.reports.arrow_type):
-                words.append(block.reports.decode_arrow(np.zeros(0, np.uint8)).dictionary)
+        for reports in self.layout.reports.values():
+            if pa.types.is_dictionary(reports.arrow_type):
+                words.append(reports.decode_arrow(np.zeros(0, np.uint8)).dictionary)
         if any(not spreadsheet_safe(some).equals(some) for some in words):
             raise ReleaseError(
                 "a column name, a design or a label of a private column starts with =, +, -, @, a tab or a line end, "
@@ -273,8 +273,7 @@ class Work:
     def content_digest(self) -> ContentDigest:
         """What takes in the coded batches in the order in which they are published."""
         text = self.output is not None and self.output.suffix.lower() in CSV
-        reports = {name: block.reports for name, block in self.layout.private.items()}
-        return ContentDigest(column_forms(self.layout.released, reports, text=text))
+        return ContentDigest(column_forms(self.layout.released, self.layout.reports, text=text))
 
     def spending(self, book: Ledger | None) -> Spending | None:
         """What is to be written down; a table in memory has no place to be known by."""
@@ -331,7 +330,7 @@ class Work:
         """What was done."""
         plan = self.plan
         columns = [Column(name, plan.survey.role(name) or "public", self._meaning(name)) for name in plan.public]
-        columns += [Column(name, "private") for name in self.layout.private]
+        columns += [Column(name, "private") for name in self.layout.reports]
         if chance is None or all(block.collected for block in plan.blocks):
             secure, source = None, "respondents"
             if chance is not None and shuffled and not chance.secure:  # whoever knows the seed knows the order

@@ -1,0 +1,43 @@
+"""What was done to groups of columns: one small class per kind of block.
+
+To add a kind, write its class beside these and name in ``KINDS`` the mechanism by which a manifest shows it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from discreet.manifest.blocks.base import Block, Cells, Missing
+from discreet.manifest.blocks.by_row import DesignsByRow, design_name
+from discreet.manifest.blocks.finite import ColumnBlock, FiniteBlock
+from discreet.manifest.blocks.joint import JointBlock
+from discreet.manifest.blocks.numeric import NumericBlock
+from discreet.manifest.blocks.record import RecordBlock
+from discreet.manifest.checks import damaged, mapping
+from discreet.mechanisms import JointResponse, ZeroInflatedLaplace
+
+__all__ = [
+    "Block",
+    "Cells",
+    "ColumnBlock",
+    "DesignsByRow",
+    "FiniteBlock",
+    "JointBlock",
+    "Missing",
+    "NumericBlock",
+    "RecordBlock",
+    "design_name",
+    "from_dict",
+]
+
+#: The block of every mechanism that does not take values one by one. Entries are added, never changed.
+KINDS: dict[str, type[Block]] = {JointResponse.kind: JointBlock, ZeroInflatedLaplace.kind: NumericBlock}
+
+
+def from_dict(data: Any) -> Block:
+    """Rebuild a block from the plain data of a manifest."""
+    with damaged("a block"):
+        mechanism = mapping(data, "a block").get("mechanism")
+        if mechanism is None:
+            return DesignsByRow.from_dict(data)
+        return KINDS.get(mapping(mechanism, "a mechanism").get("kind", ""), ColumnBlock).from_dict(data)
