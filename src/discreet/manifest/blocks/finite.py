@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet import mechanisms
 from discreet.domains import FiniteDomain
 from discreet.errors import MechanismError
-from discreet.manifest.blocks.base import Block, Cells, Missing, check_blank, stored_finite
+from discreet.manifest.blocks.base import Block, Cells, check_blank, stored_finite
 from discreet.manifest.checks import mapping
 from discreet.mechanisms import FiniteMechanism
 from discreet.privacy import Guarantee
@@ -93,28 +93,6 @@ class ColumnBlock(FiniteBlock):
     """
 
     mechanism: FiniteMechanism
-
-    @classmethod
-    def of(
-        cls,
-        columns: Sequence[str],
-        domain: FiniteDomain,
-        mechanism: FiniteMechanism,
-        *,
-        reports: FiniteDomain | None = None,
-        missing: Missing = "reject",
-        collected: bool = False,
-    ) -> Self:
-        """With the labels of the reports taken from the mechanism, unless they are given."""
-        named = mechanism.report_domain(domain) if reports is None else reports
-        return cls(
-            columns=tuple(columns),
-            domain=domain,
-            reports=named,
-            mechanism=mechanism,
-            missing=missing,
-            collected=collected,
-        )
 
     def _channels(self) -> Iterable[FiniteMechanism]:
         return [self.mechanism]
