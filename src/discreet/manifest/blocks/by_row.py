@@ -55,7 +55,7 @@ class DesignsByRow(FiniteBlock):
         """The channel of one column under every design."""
         return self.designs if len(chosen) == 1 else {}
 
-    def randomize(self, cells: Sequence[Cells], randomness: Randomness) -> list[NDArray[Any]]:  # noqa: ARG002
+    def randomize(self, cells: Sequence[Cells], randomness: Randomness) -> Iterable[NDArray[Any]]:  # noqa: ARG002
         """Refused: who was asked under which design is known to the respondents alone."""
         raise MechanismError("answers that were asked under several designs are randomised by the respondents")
 

@@ -101,9 +101,9 @@ class ColumnBlock(FiniteBlock):
         """The channel, of one column."""
         return {"": self.mechanism} if len(chosen) == 1 else {}
 
-    def randomize(self, cells: Sequence[Cells], randomness: Randomness) -> list[NDArray[Any]]:
-        """One column after the other."""
-        return [self.mechanism.privatize(column.codes, randomness) for column in cells]
+    def randomize(self, cells: Sequence[Cells], randomness: Randomness) -> Iterable[NDArray[Any]]:
+        """One column after the other, each when it is asked for."""
+        return (self.mechanism.privatize(column.codes, randomness) for column in cells)
 
     def _row_guarantee(self) -> Guarantee:
         return self._each_column(self.mechanism.guarantee)
