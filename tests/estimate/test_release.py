@@ -40,6 +40,11 @@ def codes():
     }
 
 
+def of(column, domain, mechanism, missing="reject"):
+    """A column whose reports are labelled like its truths."""
+    return ColumnBlock(columns=(column,), domain=domain, reports=domain, mechanism=mechanism, missing=missing)
+
+
 def make(codes, survey=None):
     """A release in memory of several batches."""
     labels = {
@@ -53,11 +58,11 @@ def make(codes, survey=None):
     table = pa.table(labels)
     pieces = pa.concat_tables([table.slice(start, 700) for start in range(0, ROWS, 700)])
     blocks = (
-        ColumnBlock.of(("cheated",), YES_NO, ASKED),
-        ColumnBlock.of(("region",), REGION, WHERE),
-        DesignsByRow.of(("voted",), YES_NO, "mode", DESIGNS),
-        ColumnBlock.of(("blank",), WithBlank(YES_NO), GeneralizedResponse(3, 1.0), missing="category"),
-        ColumnBlock.of(("hidden",), YES_NO, ASKED, missing="public"),
+        of("cheated", YES_NO, ASKED),
+        of("region", REGION, WHERE),
+        DesignsByRow(columns=("voted",), domain=YES_NO, reports=YES_NO, by="mode", designs=DESIGNS, collected=True),
+        of("blank", WithBlank(YES_NO), GeneralizedResponse(3, 1.0), missing="category"),
+        of("hidden", YES_NO, ASKED, missing="public"),
     )
     private = {name for block in blocks for name in block.columns}
     manifest = Manifest(
@@ -207,7 +212,7 @@ def test_bad_requests(release, call, message):
 
 def test_missing_report_without_policy_is_an_error():
     """A null where every row should have a report names the column and the row."""
-    blocks = (ColumnBlock.of(("cheated",), YES_NO, ASKED),)
+    blocks = (of("cheated", YES_NO, ASKED),)
     manifest = Manifest(
         rows=3, columns=(Column("cheated", "private"),), blocks=blocks, guarantee=composed_guarantee(blocks),
         secure=False, source="a test",

@@ -71,12 +71,16 @@ def manifest_of(*blocks: Block, rows_per_person: int | None = None, **more) -> M
 
 
 def block(mechanism, domain=None, columns=("cheated",), **more) -> Block:
-    return ColumnBlock.of(columns, domain or Binary(), mechanism, **more)
+    """Columns that went through one channel; its reports are named by itself unless they are given."""
+    truths = domain or Binary()
+    named = {"reports": mechanism.report_domain(truths)} | more
+    return ColumnBlock(columns=columns, domain=truths, mechanism=mechanism, **named)
 
 
 def by_mode(designs, **more) -> Block:
     """Yes/no answers that respondents randomised, by a design that hangs on how they were asked."""
-    return DesignsByRow.of(("cheated",), Binary(), "mode", designs, **more)
+    named = {"reports": Binary()} | more
+    return DesignsByRow(columns=("cheated",), domain=Binary(), by="mode", designs=designs, collected=True, **named)
 
 
 def joint_block(law, name="product") -> Block:

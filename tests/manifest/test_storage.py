@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import ManifestError, Randomness, ReleaseError
-from discreet.manifest import Release, storage
+from discreet.manifest import Release
 from discreet.publish import release
+from discreet.publish.run import manifest_file
 from tests.manifest.conftest import PLAN, TABLE
 
 
@@ -51,7 +52,7 @@ def test_a_csv_file_has_its_manifest_beside_it_with_its_digest(csv):
 
 def test_a_large_manifest_lies_beside_its_parquet_file(tmp_path, monkeypatch):
     """Beyond the limit the footer holds only the digest of the sidecar."""
-    monkeypatch.setattr(storage, "EMBEDDED_BYTES", 100)
+    monkeypatch.setattr(manifest_file, "EMBEDDED_BYTES", 100)
     path = tmp_path / "out.parquet"
     done = release(TABLE, PLAN, path)
     beside = tmp_path / "out.parquet.manifest.json"

@@ -264,3 +264,10 @@ def test_reports_of_a_channel_that_cannot_be_written_out_are_numbered():
     truths = Categorical(range(5_000_000))
     assert _Long().report_domain(truths) == Categorical(range(5_000_021))
     assert GeneralizedResponse(5_000_000, 1.0).report_domain(truths) is truths
+
+
+@ALL
+def test_a_masked_array_is_refused(name):
+    """What lies under a mask is no value: it would be randomised as if it were one."""
+    with pytest.raises(DomainError, match="masked"):
+        FINITE[name][0].privatize(np.ma.masked_array([0, 1], mask=[False, True]))

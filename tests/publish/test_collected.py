@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -297,3 +299,14 @@ def test_a_seeded_order_of_collected_answers_is_marked_insecure():
     assert (secure.manifest.secure, secure.manifest.source) == (None, "respondents")
     assert audit(secure).passed
     assert Release.from_reports(table, plan).manifest.secure is None
+
+
+def test_columns_that_respondents_randomised_together_are_not_randomised_again():
+    """Collected is collected, whatever kind of block it is."""
+    domains = [{"binary": ["no", "yes"]}, {"categorical": ["x", "y", "z"]}]
+    joint = {"columns": ["a", "b"], "domains": domains, "mechanism": "joint", "epsilons": [0.1, 0.1]}
+    plan = Plan.from_dict({"output": {"order": "keep"}, "private": [joint]})
+    asked = replace(plan, blocks=(replace(plan.blocks[0], collected=True),))
+    table = pa.table({"a": ["no", "yes"] * 150, "b": ["x", "y", "z"] * 100})
+    assert release(table, asked).to_arrow().to_pydict() == table.to_pydict()
+    assert release(table, plan).to_arrow().to_pydict() != table.to_pydict()

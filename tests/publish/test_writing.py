@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import ReleaseError, SystemFailureError
-from discreet.manifest import Release, storage, tables
+from discreet.manifest import Release, tables
 from discreet.publish import Ledger, release
-from discreet.publish.run import commit, writing
+from discreet.publish.run import commit, manifest_file, writing
 from tests.publish.conftest import block_of, plan_of
 
 KEEP = {"order": "keep"}
@@ -77,7 +77,7 @@ def test_an_interruption_in_the_middle_leaves_nothing(stop, order, overwrite, ta
 @pytest.mark.parametrize("step", ["flush", "_sync_folder", "take_name"])
 def test_an_interruption_before_the_table_has_its_name_leaves_nothing(step, target, monkeypatch, table):
     """Also when the manifest waits beside it already."""
-    monkeypatch.setattr(storage, "EMBEDDED_BYTES", 100)
+    monkeypatch.setattr(manifest_file, "EMBEDDED_BYTES", 100)
     monkeypatch.setattr(commit, step, interrupted)
     monkeypatch.setattr(writing, "flush", commit.flush)
     with pytest.raises(KeyboardInterrupt):
@@ -89,7 +89,7 @@ def test_an_interruption_before_the_table_has_its_name_leaves_nothing(step, targ
 @pytest.mark.parametrize("step", ["flush", "_sync_folder", "take_name"])
 def test_an_interruption_before_a_replacement_keeps_the_old_files(step, epsilon, target, monkeypatch, table):
     """Old table and old manifest, which belong together, also when both tables have the same bytes."""
-    monkeypatch.setattr(storage, "EMBEDDED_BYTES", 100)
+    monkeypatch.setattr(manifest_file, "EMBEDDED_BYTES", 100)
     block, one_row = block_of(epsilon=epsilon), table.slice(0, 1)  # at 40 the one report is the truth
     release(one_row, plan_of(block, title="old"), target)
     before = {path: path.read_bytes() for path in target.parent.iterdir()}
@@ -106,7 +106,7 @@ def test_an_interruption_after_the_table_has_its_name_leaves_the_whole_release(
     overwrite, target, monkeypatch, source, own_ledger
 ):
     """The rest is done all the same, and the ledger knows that the release is out."""
-    monkeypatch.setattr(storage, "EMBEDDED_BYTES", 100)
+    monkeypatch.setattr(manifest_file, "EMBEDDED_BYTES", 100)
     if overwrite:
         release(pq.read_table(source) if source.suffix == ".parquet" else pa_csv.read_csv(source), plan_of(), target)
 
@@ -150,7 +150,7 @@ def test_a_stale_manifest_does_not_stay_beside_a_new_parquet_file(out, table, mo
     """A sidecar of the replaced file would contradict the new one."""
     target = out / "out.parquet"
     with monkeypatch.context() as patched:
-        patched.setattr(storage, "EMBEDDED_BYTES", 100)
+        patched.setattr(manifest_file, "EMBEDDED_BYTES", 100)
         release(table, plan_of(), target)
     assert names(out) == ["out.parquet", "out.parquet.manifest.json"]
     release(table, plan_of(), target, overwrite=True)

@@ -56,9 +56,8 @@ def serve() -> None:
     import pyarrow.csv  # noqa: F401  # what the children need is loaded once, here
 
     from discreet.cli.app import app
-    from discreet.manifest import storage
     from discreet.publish import Plan
-    from discreet.publish.run import shuffle
+    from discreet.publish.run import manifest_file, shuffle
 
     Plan.parse(PLAN.format(title="", order="keep"))
     for line in sys.stdin:
@@ -68,7 +67,7 @@ def serve() -> None:
             code = 70
             try:
                 shuffle.MEMORY_BYTES = order["memory"]
-                storage.EMBEDDED_BYTES = order["embedded"]
+                manifest_file.EMBEDDED_BYTES = order["embedded"]
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
                 if order["step"] is not None:
                     _die_at_step(order["step"], order["folder"])

@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import ManifestError, ReleaseError
-from discreet.manifest import Release, storage
+from discreet.manifest import Release
 from discreet.publish import Ledger, Plan, ReplacedWarning, check, release, write_plan
+from discreet.publish.run import manifest_file
 from discreet.publish.run.commit import claim, write_whole
 from discreet.publish.run.lock import Lock
 from tests.publish.conftest import plan_of
@@ -111,7 +112,7 @@ def test_a_file_system_without_locks_is_not_swept(out, table, monkeypatch):
 @pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
 def test_a_table_that_does_not_match_its_manifest_is_no_release(name, out, table, monkeypatch):
     """Opening says so, and a rerun replaces it without being asked to, which it says."""
-    monkeypatch.setattr(storage, "EMBEDDED_BYTES", 100)
+    monkeypatch.setattr(manifest_file, "EMBEDDED_BYTES", 100)
     path, beside = out / name, out / f"{name}.manifest.json"
     release(table, plan_of(title="old"), path)
     other = release(table.slice(0, 3), plan_of(title="other"), out / f"other{path.suffix}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ import pytest
 from discreet import ManifestError, Plan, Release, ReleaseError, estimate, release
 from discreet.audit import audit
 from discreet.errors import InputError
-from discreet.manifest import ColumnBlock, Manifest, composed_guarantee
+from discreet.manifest import Manifest, composed_guarantee
 from discreet.manifest.digest import ContentDigest
 from discreet.manifest.signature import PublicKey, SigningKey, new_keys
 from discreet.mechanisms import BinaryResponse
@@ -203,7 +204,7 @@ def weaker(document):
     """Weights of ε = 3 where ε = 1 was used, with every figure that follows from them."""
     manifest = Manifest.from_dict(document)
     first = manifest.blocks[0]
-    block = ColumnBlock.of(first.columns, first.domain, BinaryResponse(0.95, 0.95))
+    block = replace(first, mechanism=BinaryResponse(0.95, 0.95), guarantee=None)
     blocks = (block, *manifest.blocks[1:])
     guarantee = composed_guarantee(blocks, manifest.rows_per_person)
     return document | {"blocks": [one.to_dict() for one in blocks], "guarantee": guarantee.to_dict()}

@@ -205,10 +205,6 @@ class Manifest:
         """What a released cell of a private column can be; None for a public one."""
         return next((block.reports_of(column) for block in self.blocks if column in block.columns), None)
 
-    def with_digest(self, digest: str) -> Self:
-        """The same manifest, tied to a file."""
-        return replace(self, digest=digest)
-
     def signed(self, key: SigningKey) -> Self:
         """The same manifest with a signature of all of it."""
         return replace(self, signature=key.sign(self.to_dict()))

@@ -14,7 +14,6 @@ decided by digests alone, so a process may be killed anywhere.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import hashlib
 import json
@@ -22,20 +21,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from discreet import limits
 from discreet.errors import DiscreetError, ManifestError, ReleaseError
 from discreet.manifest.checks import mapping
-from discreet.manifest.document import FORMAT, Manifest, check_format, parsed
-from discreet.manifest.tables import PARQUET, ParquetTable, ordinary_content, reading
+from discreet.manifest.document import Manifest, check_format, parsed
+from discreet.manifest.tables import ParquetTable, ordinary_content, reading
 
 #: The key in the metadata of a Parquet file. It never changes.
 KEY = b"discreet"
-#: Largest manifest kept inside a Parquet file: readers load the whole footer before the first row.
-EMBEDDED_BYTES = 16_000_000
-#: Largest manifest that is also repeated in the schema that Arrow stores.
-_IN_SCHEMA_BYTES = 1_000_000
 
 
 def sidecar_path(path: Path) -> Path:
@@ -46,31 +39,6 @@ def sidecar_path(path: Path) -> Path:
 def staged_path(path: Path) -> Path:
     """Where the manifest waits while its table is put in place."""
     return path.with_name(f".discreet-{path.name}.manifest")
-
-
-def footer_entry(manifest: Manifest) -> tuple[bytes, bytes | None]:
-    """What goes into the metadata of a Parquet file, and what goes beside it, if anything."""
-    content = manifest.to_json().encode()
-    if len(content) <= EMBEDDED_BYTES:
-        return content, None
-    pointer = {"format": FORMAT, "sidecar": {"sha256": hashlib.sha256(content).hexdigest()}}
-    return json.dumps(pointer).encode(), content
-
-
-def arrow_schema_entry(schema: pa.Schema, entry: bytes) -> dict[bytes, bytes]:
-    """The types that Arrow readers restore, in the form that Arrow itself stores.
-
-    A manifest of ordinary size is part of it, so that it also shows in ``pq.read_schema(path).metadata`` and
-    travels along when somebody rewrites the file with Arrow, whose number of rows then gives it away.
-    """
-    if len(entry) <= _IN_SCHEMA_BYTES:
-        schema = schema.with_metadata({KEY: entry})
-    return {b"ARROW:schema": base64.b64encode(schema.serialize().to_pybytes())}
-
-
-def sidecar_of_csv(manifest: Manifest, digest: str) -> bytes:
-    """The manifest of a CSV file with this SHA-256."""
-    return (manifest.with_digest(digest).to_json(indent=1) + "\n").encode()
 
 
 def read_parquet_manifest(table: ParquetTable) -> tuple[Manifest, Mapping[str, Any]]:
@@ -105,10 +73,10 @@ def read_parquet_manifest(table: ParquetTable) -> tuple[Manifest, Mapping[str, A
 def read_csv_manifest(path: Path) -> tuple[Manifest, Mapping[str, Any]]:
     """The manifest beside a CSV file, checked against the digest of the file, and its plain data."""
     before = _manifests(path)
-    digest = _sha256(path)
+    digest = file_sha256(path)
     # Again, since a replacement may have come in between; what everybody sees goes before what waits.
     for content in (*reversed(before), *reversed(_manifests(path))):
-        if _table_digest(content) == digest:
+        if table_digest(content) == digest:
             data = parsed(content)
             return Manifest.from_dict(data), data
     if Manifest.from_json(before[-1]).digest is None:
@@ -133,34 +101,7 @@ def manifest_bytes(path: Path) -> bytes:
     return ordinary_content(path, limits.MANIFEST_BYTES)
 
 
-def is_manifest(content: bytes) -> bool:
-    """Whether this was written as a manifest by some version of discreet."""
-    try:
-        data = json.loads(content)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(data, dict) and {"format", "software", "release", "blocks"} <= data.keys()
-
-
-def belongs(manifest: bytes, path: Path) -> bool:
-    """Whether a manifest beside a table is the one of this table, by its digest."""
-    if not path.is_file():
-        return False
-    if path.suffix.lower() in PARQUET:
-        return hashlib.sha256(manifest).hexdigest() == _pointer(path)
-    return _table_digest(manifest) == _sha256(path)
-
-
-def is_torn(path: Path) -> bool:
-    """Whether a table and the manifests beside it do not belong together, so that no release is there."""
-    if not path.is_file():
-        return False
-    beside = [content for content in _beside(path) if is_manifest(content)]
-    claimed = _pointer(path) is not None if path.suffix.lower() in PARQUET else bool(beside)
-    return claimed and not any(belongs(content, path) for content in beside)
-
-
-def _beside(path: Path) -> list[bytes]:
+def manifests_beside(path: Path) -> list[bytes]:
     """The manifests beside a table; first the one that waits, since it may be put in place meanwhile."""
     found = []
     for beside in (staged_path(path), sidecar_path(path)):
@@ -171,13 +112,13 @@ def _beside(path: Path) -> list[bytes]:
 
 def _manifests(path: Path) -> list[bytes]:
     """The manifests beside a table, of which there must be one."""
-    found = _beside(path)
+    found = manifests_beside(path)
     if not found:
         raise ReleaseError(f"{path.name} is not a release: there is no {sidecar_path(path).name} beside it")
     return found
 
 
-def _table_digest(manifest: bytes) -> str | None:
+def table_digest(manifest: bytes) -> str | None:
     """The SHA-256 of a CSV table that a manifest names."""
     try:
         digest = json.loads(manifest)["digest"]["sha256"]
@@ -186,7 +127,7 @@ def _table_digest(manifest: bytes) -> str | None:
     return digest if isinstance(digest, str) else None
 
 
-def _pointer(path: Path) -> str | None:
+def pointer(path: Path) -> str | None:
     """The SHA-256 of the manifest beside a Parquet file that its metadata name, if they do."""
     try:
         digest = json.loads(ParquetTable(path).metadata[KEY])["sidecar"]["sha256"]
@@ -195,6 +136,7 @@ def _pointer(path: Path) -> str | None:
     return digest if isinstance(digest, str) else None
 
 
-def _sha256(path: Path) -> str:
+def file_sha256(path: Path) -> str:
+    """The digest of a CSV table."""
     with reading(path, "CSV"), path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

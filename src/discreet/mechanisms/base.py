@@ -6,10 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments, limits
-from discreet.errors import ManifestError, MechanismError
+from discreet.errors import DomainError, ManifestError, MechanismError
 from discreet.privacy import Guarantee
 from discreet.randomness import Randomness
 
@@ -45,6 +46,20 @@ class Mechanism(ABC):
     @abstractmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Rebuild from the integers of ``to_dict``."""
+
+
+def integer_codes(x: ArrayLike, expected: str = "whole numbers from 0") -> NDArray[Any]:
+    """Codes of true values as an array of integers; false and true are 0 and 1."""
+    if np.ma.isMaskedArray(x):
+        raise DomainError("a masked array has values that are missing; fill them or leave their rows out")
+    codes = arguments.array(x, "codes", DomainError)
+    if codes.size == 0:
+        return codes.astype(np.uint8)
+    if codes.dtype == np.bool_:
+        return codes.view(np.uint8)
+    if codes.dtype.kind not in "iu":
+        raise DomainError(f"codes must be integers, not {codes.dtype}", expected=expected)
+    return codes
 
 
 def stored_int(data: Mapping[str, Any], key: str) -> int:

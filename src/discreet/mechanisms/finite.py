@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet import arguments
 from discreet.domains import Categorical, FiniteDomain
 from discreet.errors import DomainError, MechanismError
-from discreet.mechanisms.base import Mechanism
+from discreet.mechanisms.base import Mechanism, integer_codes
 from discreet.mechanisms.inverse import Inverse, dense_inverse
 from discreet.privacy import Certificate, Guarantee, certify
 from discreet.privacy.exact import Rows
@@ -106,16 +105,10 @@ class FiniteMechanism(Mechanism):
         return out.reshape(codes.shape)
 
     def _valid_codes(self, x: ArrayLike) -> NDArray[Any]:
-        codes = arguments.array(x, "codes", DomainError)
-        if codes.dtype == np.bool_:
-            codes = codes.view(np.uint8)
-        if codes.size == 0:
-            return codes.astype(np.uint8)
         truths = self.shape[0]
         expected = f"a whole number from 0 to {truths - 1}"
-        if codes.dtype.kind not in "iu":
-            raise DomainError(f"codes must be integers, not {codes.dtype}", expected=expected)
-        if codes.max() >= truths or (codes.dtype.kind == "i" and codes.min() < 0):
+        codes = integer_codes(x, expected)
+        if codes.size and (codes.max() >= truths or (codes.dtype.kind == "i" and codes.min() < 0)):
             bad = int(np.flatnonzero((codes.reshape(-1) >= truths) | (codes.reshape(-1) < 0))[0])
             raise DomainError("a code is out of range", row=bad, expected=expected, value=codes.flat[bad])
         return codes

@@ -121,7 +121,7 @@ class Block(ABC):
             raise DomainError("the value is missing", row=row, expected=domain.describe())
 
     @abstractmethod
-    def randomize(self, cells: Sequence[Cells], randomness: Randomness) -> list[NDArray[Any]]:
+    def randomize(self, cells: Sequence[Cells], randomness: Randomness) -> Iterable[NDArray[Any]]:
         """Report codes for the codes of true values, column by column."""
 
     def check_codes(self, name: str, codes: NDArray[Any]) -> None:  # noqa: B027  # a list of labels says it all

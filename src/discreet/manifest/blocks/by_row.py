@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
 from discreet import mechanisms
-from discreet.domains import FiniteDomain
 from discreet.errors import MechanismError
-from discreet.manifest.blocks.base import Cells, Missing
+from discreet.manifest.blocks.base import Cells
 from discreet.manifest.blocks.finite import FiniteBlock
 from discreet.manifest.checks import mapping, text
 from discreet.mechanisms import FiniteMechanism
@@ -43,29 +42,6 @@ class DesignsByRow(FiniteBlock):
 
     KEYS: ClassVar[tuple[str, ...]] = ("reports", "by", "designs")
 
-    @classmethod
-    def of(
-        cls,
-        columns: Sequence[str],
-        domain: FiniteDomain,
-        by: str,
-        designs: Mapping[str, FiniteMechanism],
-        *,
-        reports: FiniteDomain | None = None,
-        missing: Missing = "reject",
-    ) -> Self:
-        """Answers that respondents randomised; reports are labelled by the first design, unless they are given."""
-        named = next(iter(designs.values())).report_domain(domain) if reports is None else reports
-        return cls(
-            columns=tuple(columns),
-            domain=domain,
-            reports=named,
-            by=by,
-            designs=designs,
-            missing=missing,
-            collected=True,
-        )
-
     def _check(self) -> None:
         object.__setattr__(self, "designs", MappingProxyType(dict(self.designs)))
         if not self.by or not self.designs:
@@ -79,7 +55,7 @@ class DesignsByRow(FiniteBlock):
         """The channel of one column under every design."""
         return self.designs if len(chosen) == 1 else {}
 
-    def randomize(self, cells: Sequence[Cells], randomness: Randomness) -> list[NDArray[Any]]:  # noqa: ARG002
+    def randomize(self, cells: Sequence[Cells], randomness: Randomness) -> Iterable[NDArray[Any]]:  # noqa: ARG002
         """Refused: who was asked under which design is known to the respondents alone."""
         raise MechanismError("answers that were asked under several designs are randomised by the respondents")
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet import mechanisms
 from discreet.domains import FiniteDomain
 from discreet.errors import MechanismError
-from discreet.manifest.blocks.base import Block, Cells, Missing, check_blank, stored_finite
+from discreet.manifest.blocks.base import Block, Cells, check_blank, stored_finite
 from discreet.manifest.checks import mapping
 from discreet.mechanisms import FiniteMechanism
 from discreet.privacy import Guarantee
@@ -94,28 +94,6 @@ class ColumnBlock(FiniteBlock):
 
     mechanism: FiniteMechanism
 
-    @classmethod
-    def of(
-        cls,
-        columns: Sequence[str],
-        domain: FiniteDomain,
-        mechanism: FiniteMechanism,
-        *,
-        reports: FiniteDomain | None = None,
-        missing: Missing = "reject",
-        collected: bool = False,
-    ) -> Self:
-        """With the labels of the reports taken from the mechanism, unless they are given."""
-        named = mechanism.report_domain(domain) if reports is None else reports
-        return cls(
-            columns=tuple(columns),
-            domain=domain,
-            reports=named,
-            mechanism=mechanism,
-            missing=missing,
-            collected=collected,
-        )
-
     def _channels(self) -> Iterable[FiniteMechanism]:
         return [self.mechanism]
 
@@ -123,9 +101,9 @@ class ColumnBlock(FiniteBlock):
         """The channel, of one column."""
         return {"": self.mechanism} if len(chosen) == 1 else {}
 
-    def randomize(self, cells: Sequence[Cells], randomness: Randomness) -> list[NDArray[Any]]:
-        """One column after the other."""
-        return [self.mechanism.privatize(column.codes, randomness) for column in cells]
+    def randomize(self, cells: Sequence[Cells], randomness: Randomness) -> Iterable[NDArray[Any]]:
+        """One column after the other, each when it is asked for."""
+        return (self.mechanism.privatize(column.codes, randomness) for column in cells)
 
     def _row_guarantee(self) -> Guarantee:
         return self._each_column(self.mechanism.guarantee)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -35,7 +35,7 @@ class RecordBlock(Block):
         """A true value that a blank is randomised as, before the blank is put back."""
         return 0
 
-    def randomize(self, cells: Sequence[Cells], randomness: Randomness) -> list[NDArray[Any]]:
+    def randomize(self, cells: Sequence[Cells], randomness: Randomness) -> Iterable[NDArray[Any]]:
         """All columns of a row at once."""
         rows = np.column_stack(
             [
@@ -43,4 +43,4 @@ class RecordBlock(Block):
                 for j, column in enumerate(cells)
             ]
         )
-        return list(self.mechanism.privatize(rows, randomness).T)
+        return iter(self.mechanism.privatize(rows, randomness).T)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
 from discreet.errors import DomainError, ManifestError, MechanismError
+from discreet.mechanisms.base import integer_codes
 from discreet.mechanisms.joint.drawing import bernoulli_columns
 from discreet.mechanisms.joint.grouped import GroupedLaw
 from discreet.mechanisms.joint.law import Floats, Law, checked_sizes, stored_integers
@@ -194,20 +195,9 @@ class JointResponse(RecordMechanism):
         return out
 
     def _valid_codes(self, x: ArrayLike) -> NDArray[Any]:
-        if np.ma.isMaskedArray(x):
-            raise DomainError("a masked array has values that are missing; fill them or leave their rows out")
-        try:
-            codes = np.asarray(x)
-        except ValueError:
-            raise DomainError("rows of codes must all have the same length") from None
-        if codes.ndim != 2 or codes.shape[1] != len(self.sizes):
-            raise DomainError(f"a table of {len(self.sizes)} columns of codes is needed, not the shape {codes.shape}")
-        if codes.dtype == np.bool_:
-            codes = codes.view(np.uint8)
-        if codes.size == 0:
-            return codes.astype(np.uint8)
-        if codes.dtype.kind not in "iu":
-            raise DomainError(f"codes must be integers, not {codes.dtype}", expected="whole numbers from 0")
+        codes = integer_codes(x)
+        if codes.ndim != 2 or codes.shape[1] != self.dimension:
+            raise DomainError(f"a table of {self.dimension} columns of codes is needed, not the shape {codes.shape}")
         limits = np.array(self.sizes)
         bad = (codes >= limits) | (codes < 0)
         if bad.any():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -168,8 +168,3 @@ class JointView(FiniteMechanism):
         except (KeyError, TypeError, ValueError):
             raise ManifestError("a view needs its joint response and the numbers of its attributes") from None
         return cls(JointResponse.from_dict(joint), attributes)
-
-
-def view(joint: JointResponse, attributes: int | Sequence[int]) -> JointView:
-    """The channel of one attribute, or of several as one column of combined codes."""
-    return JointView(joint, (attributes,) if isinstance(attributes, int) else tuple(attributes))

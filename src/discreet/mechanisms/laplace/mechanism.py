@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -261,12 +261,6 @@ class ZeroInflatedLaplace(RecordMechanism):
             to *= grid[:count]
             to += 0.0  # a negative zero would tell on which side of zero the number was
         return out.reshape(np.shape(x))
-
-    def privatize_batches(self, batches: Iterator[ArrayLike], randomness: Randomness | None = None) -> Iterator[Floats]:
-        """Randomise one batch of rows after the other, for tables that do not fit in memory."""
-        source = resolve(randomness)
-        for batch in batches:
-            yield self.privatize(batch, source)
 
     @cached_property
     def noise_scale(self) -> Floats:

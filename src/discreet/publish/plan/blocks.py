@@ -55,8 +55,9 @@ def read_block(section: Section, files: PlanFiles) -> Block:
     if mechanism is None:
         raise PlanError(f"{section.at('mechanism')} is missing; it must be one of {', '.join(MECHANISMS)}")
     design = _mechanism(section, mechanism, domain, files)
+    reports = _reports(section, domain, design)
     with at(section.path):
-        return ColumnBlock.of(columns, domain, design, reports=_reports(section, domain, design), missing=missing)
+        return ColumnBlock(columns=columns, domain=domain, reports=reports, mechanism=design, missing=missing)
 
 
 def _mechanism(section: Section, name: str, domain: FiniteDomain, files: PlanFiles) -> FiniteMechanism:
@@ -144,22 +145,22 @@ def _matrix(section: Section, domain: FiniteDomain, files: PlanFiles, epsilon: f
     return mechanism
 
 
-def _reports(section: Section, domain: FiniteDomain, mechanism: FiniteMechanism) -> FiniteDomain | None:
-    """The labels of the reports, where the plan gives them; None names them after the truths."""
+def _reports(section: Section, domain: FiniteDomain, mechanism: FiniteMechanism) -> FiniteDomain:
+    """The labels of the reports, where the plan gives them; else the mechanism names them."""
     labels, count = section.get("reports"), mechanism.shape[1]
     if labels is None or isinstance(labels, int):
         if isinstance(mechanism, ChannelResponse) and count != domain.size and labels is None:
             raise PlanError(f"{section.at('reports')} is missing: the matrix gives {count} reports, which need labels")
         if labels is not None and (isinstance(labels, bool) or labels != count):
             raise PlanError(f"{section.at('reports')} must be a list of {count} labels: the design has as many reports")
-        return None
+        return mechanism.report_domain(domain)
     if not isinstance(labels, (list, tuple)):
         raise PlanError(f"{section.at('reports')} must be a list of labels")
     if len(labels) != count:
         raise PlanError(f"{section.at('reports')} has {len(labels)} labels, but there are {count} reports")
     with at(section.at("reports")):
         named = Categorical(list(labels))
-    return None if named.labels == domain.labels else named
+    return domain if named.labels == domain.labels else named
 
 
 def _collected(
@@ -179,7 +180,9 @@ def _collected(
         designs = _designs(section, domain, files)
         reports = _reports(section, domain, next(iter(designs.values())))
         with at(section.path):
-            return DesignsByRow.of(columns, domain, by, designs, reports=reports, missing=missing)
+            return DesignsByRow(
+                columns=columns, domain=domain, reports=reports, by=by, designs=designs, missing=missing, collected=True
+            )
     if mechanism is not None:
         _refuse(section, PROCEDURES, "cannot stand beside mechanism")
         design = _mechanism(section, mechanism, domain, files)
@@ -187,9 +190,10 @@ def _collected(
         unread = ("epsilon", "delta", "prevalence", "symmetric", *NEAR)
         _refuse(section, unread, "follows from the design that was used")
         design = _design(section, domain, files)
+    reports = _reports(section, domain, design)
     with at(section.path):
-        return ColumnBlock.of(
-            columns, domain, design, reports=_reports(section, domain, design), missing=missing, collected=True
+        return ColumnBlock(
+            columns=columns, domain=domain, reports=reports, mechanism=design, missing=missing, collected=True
         )
 
 

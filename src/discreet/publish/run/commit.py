@@ -25,8 +25,9 @@ from pathlib import Path
 from typing import IO
 
 from discreet.errors import ReleaseError, SystemFailureError
-from discreet.manifest.storage import belongs, is_manifest, is_torn, manifest_bytes, sidecar_path, staged_path
+from discreet.manifest.storage import manifest_bytes, sidecar_path, staged_path
 from discreet.publish.run.lock import Lock
+from discreet.publish.run.manifest_file import belongs, is_manifest, is_torn
 
 _LEFT_OVER = re.compile(r"\.discreet-(?P<output>.+)\.(?:tmp|lock|manifest)", re.DOTALL)
 #: Whoever tidies up a folder holds the locks of other outputs for a moment; a writer takes longer.

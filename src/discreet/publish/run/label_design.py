@@ -34,8 +34,8 @@ def with_labels_designed(plan: Plan, source: Any) -> Plan:
         mechanism = spec.design(X, block.domain.size)
         with at(spec.path):
             reports = _report_labels(block, mechanism.shape[1])
-            blocks[index] = ColumnBlock.of(
-                block.columns, block.domain, mechanism, reports=reports, missing=block.missing
+            blocks[index] = ColumnBlock(
+                columns=block.columns, domain=block.domain, reports=reports, mechanism=mechanism, missing=block.missing
             )
     return replace(plan, blocks=tuple(blocks), labels=())
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from discreet import arguments
 from discreet.errors import ReleaseError
-from discreet.manifest.storage import is_torn, sidecar_path
+from discreet.manifest.storage import sidecar_path
 from discreet.manifest.tables import CSV, PARQUET
 from discreet.publish.run.commit import already_there, refuse_stranger
+from discreet.publish.run.manifest_file import is_torn
 
 
 class ReplacedWarning(UserWarning):

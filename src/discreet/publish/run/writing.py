@@ -7,6 +7,7 @@ import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 
 from discreet.errors import ReleaseError
 from discreet.manifest import Manifest, Release
-from discreet.manifest.storage import KEY, arrow_schema_entry, footer_entry, sidecar_of_csv
+from discreet.manifest.storage import KEY
 from discreet.manifest.tables import PARQUET, CsvTable, ParquetTable
 from discreet.publish.run.commit import (
     claim,
@@ -30,6 +31,7 @@ from discreet.publish.run.commit import (
 )
 from discreet.publish.run.csv_text import csv_header, csv_rows
 from discreet.publish.run.lock import Lock
+from discreet.publish.run.manifest_file import arrow_schema_entry, footer_entry, sidecar_of_csv
 from discreet.publish.run.targets import refuse_existing
 
 
@@ -211,7 +213,7 @@ class CsvOutput(FileOutput):
         digest = self._digest.hexdigest()
         with writing(self._path):
             self._publish(sidecar_of_csv(manifest, digest))
-        return Release(manifest.with_digest(digest), CsvTable(self._path))
+        return Release(replace(manifest, digest=digest), CsvTable(self._path))
 
 
 @contextlib.contextmanager
