@@ -7,7 +7,7 @@ every batch is coded alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -27,6 +27,8 @@ from discreet.estimate.formulas.transforms import Fixed, fixed
 
 Floats = NDArray[np.float64]
 Batches = Callable[[], Iterable[pa.RecordBatch]]
+#: Numbers of a column in the small frame that a model is laid out with.
+_SOME = 100
 
 
 class Matrices:
@@ -41,11 +43,21 @@ class Matrices:
     batches : function
         Returns the rows in these columns afresh whenever it is called: what depends on all rows is worked out first,
         in one pass, and one more for every transform inside another.
+    declared : mapping of str to array, optional
+        Columns whose values are known beforehand, in their declared order: the first is the reference of a category.
+        The batches need not have them.
     """
 
-    def __init__(self, predictors: str, variables: Sequence[str], batches: Batches) -> None:
+    def __init__(
+        self,
+        predictors: str,
+        variables: Sequence[str],
+        batches: Batches,
+        declared: Mapping[str, pa.Array] | None = None,
+    ) -> None:
         terms = read_terms(predictors)
         self.variables = tuple(variables)
+        self._declared = dict(declared or {})
         for name in terms.columns:
             if name not in self.variables:
                 raise EstimationError(f'the formula names "{name}", which is not one of the columns it may use')
@@ -81,20 +93,50 @@ class Matrices:
         """Names of the model's columns."""
         return tuple(str(name) for name in self._spec.column_names)
 
+    @property
+    def used(self) -> tuple[frozenset[str], ...]:
+        """For every column of the model, the columns of the table that it depends on."""
+        columns = {
+            factor.name if isinstance(factor, Column) else factor.text: frozenset(columns_of(factor))
+            for factor in self._terms.factors
+        }
+        used: list[frozenset[str]] = [frozenset()] * len(self.names)
+        for term, places in self._spec.term_indices.items():
+            for place in places:
+                used[place] = frozenset().union(*(columns.get(factor.expr, frozenset()) for factor in term.factors))
+        return tuple(used)
+
     def matrix(self, batch: pa.RecordBatch | pa.Table) -> Floats:
         """The model matrix of some rows; missing values become nan."""
         frame = _frame(batch.select(list(self.variables))) if self.variables else _empty(batch.num_rows)
+        self._order_categories(frame)
         return np.asarray(self._made(self._spec, frame, self._values), dtype=float)
 
     def _made(self, spec: Any, frame: Any, values: Callable[[Call, Any], Any]) -> Any:
         calls = [factor for factor in self._terms.factors if isinstance(factor, Call)]
-        context = {call.text: _category(call, frame) if call.function == "C" else values(call, frame) for call in calls}
+        context = {
+            call.text: self._category(call, frame) if call.function == "C" else values(call, frame) for call in calls
+        }
         try:
             return spec.get_model_matrix(frame, context=context, na_action="ignore")
         except EstimationError:
             raise
         except Exception as error:
             raise EstimationError(f"the formula cannot be applied ({type(error).__name__})") from None
+
+    def _category(self, call: Call, frame: Any) -> Any:
+        """A category with its contrasts and its levels: those of the call, or as they were declared."""
+        assert isinstance(call.argument, Column)
+        known = self._declared.get(call.argument.name)
+        return _category(call, frame, None if known is None else known.to_pylist())
+
+    def _order_categories(self, frame: Any) -> None:
+        """Give categories of text the order in which their values were declared."""
+        import pandas as pd
+
+        for name, values in self._declared.items():
+            if is_text(values.type):
+                frame[name] = pd.Categorical(frame[name], categories=values.to_pylist())
 
     def _values(self, call: Call, frame: Any) -> Any:
         """The numbers of a call, finished; nan only where one of its columns is missing."""
@@ -132,12 +174,13 @@ class Matrices:
         """A small frame with every level of every category, and some numbers of the other columns."""
         import pandas as pd
 
-        levels: dict[str, Any] = dict.fromkeys(self.variables)
-        mixed = {name: MixedText(name) for name in self.variables if name not in self._categories}
+        levels: dict[str, Any] = dict.fromkeys(self.variables) | self._declared
+        read = [name for name in self.variables if name not in self._declared]
+        mixed = {name: MixedText(name) for name in read if name not in self._categories}
         rows = 0
         for batch in batches:
             rows += batch.num_rows
-            for name in self.variables:
+            for name in read:
                 column = _plain(batch.column(name))
                 if name in mixed and is_text(column.type):
                     mixed[name].add(column)
@@ -159,14 +202,21 @@ class Matrices:
                 )
         if not self.variables:
             return _empty(2)
+        # Of numbers some are enough.
+        levels = {
+            name: values if values is None or is_text(values.type) or name in self._categories else values[:_SOME]
+            for name, values in levels.items()
+        }
         size = max(2, *(0 if values is None else len(values) for values in levels.values()))
         frame = {}
         for name, values in levels.items():
             if values is None or not len(values):
                 raise EstimationError(f'column "{name}" has no values')
             listed = values.to_pandas().sort_values(ignore_index=True)
-            frame[name] = pd.concat([listed] * -(-size // len(listed)), ignore_index=True)[:size]
-        return pd.DataFrame(frame)
+            frame[name] = listed.take(np.arange(size) % len(listed)).reset_index(drop=True)
+        made = pd.DataFrame(frame)
+        self._order_categories(made)
+        return made
 
 
 def _formula(terms: Terms) -> Any:
@@ -182,8 +232,8 @@ def _formula(terms: Terms) -> Any:
     return Formula([Term([lookup(factor) for factor in term] or [one]) for term in terms.terms])
 
 
-def _category(call: Call, frame: Any) -> Any:
-    """A category with its contrasts and, where they are given, its levels."""
+def _category(call: Call, frame: Any, known: list[Any] | None) -> Any:
+    """A category with its contrasts and, where they are given or known, its levels."""
     from formulaic.transforms import C
     from formulaic.transforms import contrasts as kinds
 
@@ -194,7 +244,7 @@ def _category(call: Call, frame: Any) -> Any:
     levels = call.option("levels")
     if levels is not None:
         levels = [_level(level, frame[call.argument.name]) for level in levels]
-    return C(frame[call.argument.name], chosen, levels=levels)
+    return C(frame[call.argument.name], chosen, levels=known if levels is None else levels)
 
 
 def _check_levels(call: Call, frame: Any) -> None:

@@ -1,0 +1,234 @@
+"""A regression by formula on a release with any number of randomised columns on either side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet import arguments
+from discreet.errors import EstimationError
+from discreet.estimate.corrected_loss.fit import fit_corrected, refuse_collinear
+from discreet.estimate.corrected_loss.model_matrix import CellMatrix
+from discreet.estimate.corrected_loss.objective import CorrectedLoss
+from discreet.estimate.corrected_loss.outcome import Outcome, outcome_of
+from discreet.estimate.corrected_loss.randomised import Needed, Randomisation, randomised_column
+from discreet.estimate.corrected_loss.reading import Indices, complete_rows, distinct_rows, plain, sample_of
+from discreet.estimate.corrected_loss.result import CorrectedRegression
+from discreet.estimate.formulas import Matrices, Sides, read_formula, read_terms
+from discreet.estimate.formulas.expression import STATEFUL, calls_of, columns_of
+
+if TYPE_CHECKING:
+    from discreet.manifest import Block, Release
+
+Floats = NDArray[np.float64]
+#: Numbers of the columns in which public and randomised terms meet (2^27 floats, 1 GB).
+_MOST_MIXED = 1 << 27
+
+
+def corrected_regression(
+    formula: str, release: Release, *, family: str = "auto", link: str = "logit", missing: str = "error"
+) -> CorrectedRegression:
+    """Fit a regression on a release, corrected for the randomisation of every column in it.
+
+    The loss of a row is replaced by ``Σ_t w(t) ℓ(θ; t)`` over every combination t of true values that its randomised
+    columns can have, with weights that undo the randomisation on average: nothing is assumed about the law of the
+    predictors. See :mod:`discreet.estimate.corrected_loss`.
+
+    Parameters
+    ----------
+    formula : str
+        ``"cheated ~ age + C(sex) + smokes"``, any of the columns randomised, with interactions and functions of them.
+    release : Release
+    family : {"auto", "linear", "binary", "multinomial", "ordinal", "poisson"}
+        "auto": binary for an outcome with two values, linear for numbers, multinomial for other values.
+    link : {"logit", "probit", "cauchit", "cloglog"}
+        Of a binary family.
+    missing : {"error", "drop"}
+        What to do with rows in which a public value, or the public blank of a private column, is missing. A blank that
+        was randomised as one more value is never dropped: its truth weighs nothing.
+
+    Returns
+    -------
+    CorrectedRegression
+    """
+    from discreet.manifest import Release
+
+    release = arguments.instance(release, Release, "release", EstimationError)
+    missing = arguments.choice(missing, "missing", ("error", "drop"), EstimationError)
+    sides = read_formula(formula)
+    for name in (sides.outcome, *sides.variables):
+        if name not in release.columns:
+            raise EstimationError(
+                f'the formula names "{name}", which the release does not have; '
+                f"it has {', '.join(release.columns)} (a column that a plan does not list is dropped)"
+            )
+    if sides.outcome in sides.variables:
+        raise EstimationError(f'"{sides.outcome}" stands on both sides of the formula')
+    fit = _Work(release, sides, missing, family, link).fit()
+    return replace(fit, formula=formula.strip())
+
+
+@dataclass
+class _Work:
+    """One fit: which columns are read, and how rows become a corrected loss."""
+
+    release: Release
+    sides: Sides
+    missing: str
+    family: str
+    link: str
+
+    def __post_init__(self) -> None:
+        blocks = {column: block for block in self.release.manifest.blocks for column in block.columns}
+        named = (*self.sides.variables, self.sides.outcome)
+        self.blocks: dict[str, Block] = {name: blocks[name] for name in named if name in blocks}
+        if not self.blocks:
+            raise EstimationError("no column of the formula was randomised: an ordinary regression needs no correction")
+        self.private = [name for name in self.sides.variables if name in self.blocks]
+        self.public = [name for name in self.sides.variables if name not in self.blocks]
+        self._refuse_transforms()
+        survey = self.release.survey
+        aside = [survey.weight, survey.cluster, survey.strata, *(block.by for block in self.blocks.values())]
+        names = [*named, *(name for name in aside if name is not None)]
+        # A blank that was randomised is an answer like any other.
+        checked = [n for n in names if n not in self.blocks or self.blocks[n].missing == "public"]
+        self.table, self.dropped = complete_rows(
+            self.release, list(dict.fromkeys(names)), list(dict.fromkeys(checked)), self.missing
+        )
+
+    def _refuse_transforms(self) -> None:
+        for factor in read_terms(self.sides.predictors).factors:
+            for call in calls_of(factor):
+                hidden = sorted(set(columns_of(call)) & set(self.private))
+                if call.function in STATEFUL and hidden:
+                    raise EstimationError(
+                        f'{call.text} depends on the distribution of "{hidden[0]}", which was randomised; write the '
+                        f"numbers into the formula, as in I(({hidden[0]} - 40) / 10) or I({hidden[0]} ** 2)"
+                    )
+
+    @cached_property
+    def randomisation(self) -> Randomisation:
+        """The randomised columns: predictors first."""
+        names = [*self.private, *([self.sides.outcome] if self.sides.outcome in self.blocks else [])]
+        columns = tuple(randomised_column(name, self.blocks[name], self.table) for name in names)
+        return Randomisation(columns, self.table.num_rows, self.sides.outcome in self.blocks)
+
+    @cached_property
+    def matrices(self) -> Matrices:
+        """The model's columns; the values of randomised columns are those that were declared."""
+        declared = {column.name: column.values for column in self.randomisation.columns if column.name in self.private}
+        read = self.public or [self.sides.outcome]
+        return Matrices(
+            self.sides.predictors,
+            self.sides.variables,
+            lambda: self.table.select(read).to_batches(),
+            declared,
+        )
+
+    def outcome(self) -> Outcome:
+        """The outcome, and its family."""
+        name, randomised = self.sides.outcome, self.randomisation.outcome
+        column = self.randomisation.columns[-1].values if randomised else plain(self.table[name])
+        return outcome_of(name, column, randomised=randomised, family=self.family, link=self.link)
+
+    def fit(self) -> CorrectedRegression:
+        """Everything put together."""
+        randomisation, outcome, matrices = self.randomisation, self.outcome(), self.matrices
+        notes = [f"{self.dropped:,} rows with a missing value were left out"] if self.dropped else []
+        if randomisation.blanks:
+            notes.append(
+                f"a missing value was one of the values of {', '.join(randomisation.blanks)}: the model is about "
+                "people whose true answer was not missing"
+            )
+        needed = needed_parts(self.units(), outcome.family.curvature, randomisation)
+        cells = randomisation.weights(range(len(randomisation.columns)), needed, outcome=randomisation.outcome)
+        shown = [] if randomisation.outcome else [outcome.values[:, 0]]
+        first, back = distinct_rows(
+            [*(plain(self.table[name]) for name in self.public), *shown, cells.reports], self.table.num_rows
+        )
+        matrix = self._matrix(matrices, cells.truths(), first)
+        refuse_collinear(matrix, matrices.names)
+        _, transform = outcome.family.parameters(matrices.names)
+        risk = CorrectedLoss(
+            outcome.family,
+            matrix,
+            cells.take(first),
+            outcome.values if randomisation.outcome else outcome.values[first],
+            sample_of(self.release, self.table, back),
+            matrices.names.index("Intercept") if "Intercept" in matrices.names else None,
+            transform,
+        )
+        fit = fit_corrected(
+            risk,
+            matrices.names,
+            [column.name for column in randomisation.columns],
+            notes=notes,
+            matrices=matrices,
+            weighted=self.release.survey.weight is not None,
+        )
+        return replace(fit, modelled=outcome.modelled)
+
+    def units(self) -> list[int]:
+        """For every randomised predictor the number of its unit: columns that meet in a term are one unit."""
+        unit = list(range(len(self.private)))
+        for used in self.matrices.used:
+            met = [unit[k] for k, name in enumerate(self.private) if name in used]
+            if met:
+                unit = [min(met) if one in met else one for one in unit]
+        return unit
+
+    def _matrix(self, matrices: Matrices, truths: NDArray[np.intp], rows: Indices) -> CellMatrix:
+        """The model matrix of the chosen rows in every cell, each column evaluated where it varies."""
+        columns = {column.name: column for column in self.randomisation.columns if column.name in self.private}
+        names, hidden = list(columns), set(columns)
+        public_rows = self.table.select(self.public).take(pa.array(rows)) if self.public else None
+
+        def at(codes: NDArray[np.intp], public: pa.Table | None, count: int) -> Floats:
+            """Model matrix of public rows with these true values in the randomised columns."""
+            made = {} if public is None else {name: plain(public[name]) for name in self.public}
+            for k, name in enumerate(names):
+                made[name] = columns[name].at(np.broadcast_to(codes[:, k], count).copy())
+            return matrices.matrix(pa.table(made) if made else pa.table({"": pa.nulls(count)}))
+
+        used = matrices.used
+        kinds = np.array([2 * bool(u & hidden) + bool(u - hidden) for u in used])  # 2: randomised alone, 3: both
+        public_at, private_at, mixed_at = (np.flatnonzero(found) for found in (kinds <= 1, kinds == 2, kinds == 3))
+        one = None if public_rows is None else public_rows.take(pa.array(np.zeros(len(truths), np.int64)))
+        public = at(truths[:1], public_rows, len(rows))[:, public_at]
+        private = at(truths, one, len(truths))[:, private_at]
+        met = [k for k, name in enumerate(names) if any(name in used[j] for j in mixed_at)]
+        _, first, kind = np.unique(truths[:, met], axis=0, return_index=True, return_inverse=True)
+        if mixed_at.size * len(first) * len(rows) > _MOST_MIXED:
+            raise EstimationError(
+                f"interactions of public and randomised columns take {mixed_at.size:,} columns in {len(first):,} "
+                f"combinations of true values and {len(rows):,} rows, too many to hold; use fewer interactions"
+            )
+        if mixed_at.size:
+            mixed = np.stack([at(truths[c : c + 1], public_rows, len(rows))[:, mixed_at] for c in first], axis=1)
+        else:
+            mixed = np.zeros((len(rows), 1, 0))
+        return CellMatrix(public, private, mixed, kind.reshape(-1), public_at, private_at, mixed_at)
+
+
+def needed_parts(units: Sequence[int], curvature: str, randomisation: Randomisation) -> Needed:
+    """Which columns the corrected loss has together, by axis.
+
+    A canonical loss ``b(η) − yη`` has the outcome together with one term at a time, a squared loss terms in pairs, any
+    other loss everything together. Terms are sums over *units*, columns that meet in a term.
+    """
+    outcome = len(units) if randomisation.outcome else None
+    if curvature == "general" or (outcome is not None and randomisation.columns[-1].blank):
+        return lambda _: True
+    most = 2 if curvature == "square" else len(units)
+
+    def needed(members: frozenset[int]) -> bool:
+        met = {units[axis] for axis in members if axis != outcome}
+        return len(met) <= (1 if outcome in members else most)
+
+    return needed

@@ -1,0 +1,170 @@
+"""The randomised columns of a model: what they reported, what their truths can be, who was randomised with whom."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.domains import Domain, WithBlank
+from discreet.errors import DomainError, EstimationError
+from discreet.estimate.corrected_loss.cells import CellWeights, Source, refuse_too_many
+from discreet.estimate.corrected_loss.right_inverse import joint_inverse, right_inverse
+from discreet.manifest import Block
+from discreet.manifest.block import design_name
+from discreet.mechanisms import FiniteMechanism
+from discreet.mechanisms.joint import JointResponse
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+#: Whether the corrected function has a part on these columns (by axis) together.
+Needed = Callable[[frozenset[int]], bool]
+
+
+@dataclass(frozen=True, eq=False)
+class RandomisedColumn:
+    """One randomised column.
+
+    Attributes
+    ----------
+    name : str
+    truths : Domain
+        The values that count: a blank that is one more value has been taken out.
+    size : int
+        How many there are, and in the channel the blank after them.
+    reports : array
+        The report code of every row.
+    mechanisms : tuple of FiniteMechanism
+        The designs; empty for a column of a joint response.
+    designs : array or None
+        The design of every row, where there are several.
+    joint, position
+        The joint response, and which of its columns this is.
+    """
+
+    name: str
+    truths: Domain
+    reports: Ints
+    mechanisms: tuple[FiniteMechanism, ...] = ()
+    designs: Ints | None = None
+    joint: JointResponse | None = None
+    position: int = 0
+    blank: bool = False
+
+    @property
+    def size(self) -> int:
+        """Number of true values that count."""
+        return self.truths.size
+
+    @property
+    def values(self) -> pa.Array:
+        """The true values in their declared order."""
+        return self.at(np.arange(self.size))
+
+    def at(self, codes: NDArray[Any]) -> pa.Array:
+        """The true values of these codes."""
+        made = self.truths.decode_arrow(codes.astype(self.truths.code_dtype))
+        return made.dictionary_decode() if pa.types.is_dictionary(made.type) else made
+
+    def table(self) -> tuple[Ints, Floats]:
+        """The combined code of design and report, and the weights of every such code."""
+        widest = max(one.shape[1] for one in self.mechanisms)
+        which = np.zeros_like(self.reports) if self.designs is None else self.designs
+        codes = which * widest + self.reports
+        counts = np.bincount(codes, minlength=len(self.mechanisms) * widest).astype(float)
+        tables = np.zeros((len(self.mechanisms), widest, self.size))
+        for place, mechanism in enumerate(self.mechanisms):
+            reports = mechanism.shape[1]
+            seen = counts[place * widest : place * widest + reports]
+            if seen.any():
+                tables[place, :reports] = right_inverse(mechanism, seen, self.name)[:, : self.size]
+        return codes, tables.reshape(-1, self.size)
+
+
+def randomised_column(name: str, block: Block, table: pa.Table) -> RandomisedColumn:
+    """Read one column of a release; ``table`` holds the rows."""
+    joint = block.mechanism if isinstance(block.mechanism, JointResponse) else None
+    position = block.columns.index(name)
+    domain = block.domain if joint is None else block.domains[position]
+    designs = None
+    mechanisms: list[Any] = [] if joint is not None else [block.mechanism]
+    if block.by is not None:
+        mechanisms = list(block.designs.values())
+        known = {label: place for place, label in enumerate(block.designs)}
+        named = [known.get(design_name(label), -1) for label in table[block.by].to_pylist()]
+        designs = np.array(named, np.int64)
+        if (designs < 0).any():
+            raise EstimationError(f'column "{block.by}" names a design that the manifest does not have')
+    if not all(isinstance(one, FiniteMechanism) for one in mechanisms):
+        raise EstimationError(
+            f'column "{name}" holds numbers with noise, which have no finite list of truths; columns of such a block '
+            "cannot stand beside other randomised columns yet"
+        )
+    try:
+        reports = block.reports_of(name).encode(table[name].combine_chunks(), column=name)
+    except DomainError as error:
+        raise EstimationError(str(error)) from None
+    blank = isinstance(domain, WithBlank)
+    return RandomisedColumn(
+        name,
+        domain.inner if isinstance(domain, WithBlank) else domain,
+        reports.astype(np.int64),
+        tuple(mechanisms),
+        designs,
+        joint,
+        position,
+        blank,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Randomisation:
+    """All randomised columns of a model: those of the predictors, then the outcome if it is one of them."""
+
+    columns: tuple[RandomisedColumn, ...]
+    rows: int
+    outcome: bool
+
+    @property
+    def blanks(self) -> tuple[str, ...]:
+        """Columns in which a missing value was one of the values."""
+        return tuple(column.name for column in self.columns if column.blank)
+
+    def weights(self, axes: Sequence[int], needed: Needed, *, outcome: bool) -> CellWeights:
+        """The weights over the cells of these columns, ascending; ``outcome`` says whether the last is the outcome."""
+        chosen = [self.columns[axis] for axis in axes]
+        names, sizes = [one.name for one in chosen], [one.size for one in chosen]
+        refuse_too_many(names, sizes)
+        sources, done = [], set()
+        for place, column in enumerate(chosen):
+            if place in done:
+                continue
+            together = [place]
+            if column.joint is not None:
+                together = [k for k, other in enumerate(chosen) if other.joint is column.joint]
+            done |= set(together)
+            sources.append(self._source([axes[k] for k in together], tuple(together), needed))
+        return CellWeights(names, sizes, sources, randomised_outcome=outcome, rows=self.rows)
+
+    def _source(self, axes: Sequence[int], places: tuple[int, ...], needed: Needed) -> Source:
+        chosen = [self.columns[axis] for axis in axes]
+        joint = chosen[0].joint
+        if joint is None:
+            return Source(places, *chosen[0].table())
+        sizes = [joint.sizes[one.position] for one in chosen]
+        refuse_too_many([one.name for one in chosen], sizes)
+        A = joint_inverse(
+            joint,
+            [one.position for one in chosen],
+            [one.name for one in chosen],
+            lambda members: needed(frozenset(axes[i] for i in members)),
+        )
+        # Blanks come last in each column, and weigh nothing.
+        kept = A.reshape(math.prod(sizes), *sizes)[(slice(None), *(slice(one.size) for one in chosen))]
+        codes = np.ravel_multi_index(tuple(one.reports for one in chosen), sizes)
+        return Source(places, np.asarray(codes, np.int64), kept.reshape(len(kept), -1))
