@@ -106,6 +106,11 @@ class CellWeights:
             return None
         return self._made(first)
 
+    def table(self) -> Floats:
+        """The weights of every distinct combination of reports over all cells, in the order of ``reports``."""
+        _, first = np.unique(self.reports, return_index=True)
+        return self._made(first).transpose(0, 2, 1).reshape(first.size, -1)
+
     def of(self, rows: Any) -> Floats:
         """The weights (rows, outcomes, cells) of some rows."""
         if self._kept is not None:

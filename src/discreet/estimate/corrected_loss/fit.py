@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
 from discreet.estimate.corrected_loss.families import Family
-from discreet.estimate.corrected_loss.model_matrix import CellMatrix
 from discreet.estimate.corrected_loss.objective import Sample
 from discreet.estimate.corrected_loss.result import CorrectedRegression
 from discreet.estimate.formulas import Matrices
-from discreet.estimate.likelihood.scan import collinear, dependent_columns
 from discreet.estimate.m_estimation.objective import Moments
 from discreet.estimate.m_estimation.result import sandwich
 from discreet.estimate.m_estimation.solver import Solution, minimise
@@ -22,18 +20,26 @@ from discreet.estimate.m_estimation.solver import Solution, minimise
 Floats = NDArray[np.float64]
 #: How far a linear predictor of average size may go: far beyond any model, and a sign that there is no minimum.
 _RADIUS = 50.0
-#: Share of a squared column below which it may be a combination of others; then orthogonal factors decide.
-_SUSPECT, _COLLINEAR = 1e-9, 1e-10
-_ROWS = 1 << 12
 
 
 class Risk(Protocol):
     """What is minimised: a corrected loss over cells, or the moments of a linear model."""
 
-    family: Family
-    sample: Sample
-    transform: Floats | None
-    total: float
+    @property
+    def family(self) -> Family:
+        """The loss."""
+
+    @property
+    def sample(self) -> Sample:
+        """The rows, with weights, clusters and strata."""
+
+    @property
+    def transform(self) -> Floats | None:
+        """Makes the coefficients of all linear predictors from the parameters; None where they are the same."""
+
+    @property
+    def total(self) -> float:
+        """The sum of the weights."""
 
     @property
     def cells_used(self) -> int:
@@ -146,17 +152,3 @@ def _status(solution: Solution) -> str:
         f"not converged: the corrected loss {where}, so these rows, randomised this much, do not determine the "
         "coefficients; more rows, a larger ε or fewer randomised columns are needed"
     )
-
-
-def refuse_collinear(matrix: CellMatrix, names: Sequence[str]) -> None:
-    """Refuse columns that are combinations of others in every row and cell."""
-    if not dependent_columns(matrix.gram(), _SUSPECT):
-        return
-    factor = np.zeros((0, matrix.columns))
-    step = max(_ROWS // matrix.cells, 1)
-    for start in range(0, matrix.rows, step):
-        part = matrix.take(slice(start, start + step)).written_out().reshape(-1, matrix.columns)
-        factor = np.asarray(np.linalg.qr(np.vstack([factor, part]), mode="r"))
-    found = dependent_columns(factor, _COLLINEAR, triangular=True)
-    if found:
-        raise collinear(names, *found)

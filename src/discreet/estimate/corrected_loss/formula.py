@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 
 from discreet import arguments
 from discreet.errors import EstimationError
-from discreet.estimate.corrected_loss.fit import fit_corrected, refuse_collinear
-from discreet.estimate.corrected_loss.model_matrix import CellMatrix
-from discreet.estimate.corrected_loss.objective import CorrectedLoss
+from discreet.estimate.corrected_loss.cells import CellWeights
+from discreet.estimate.corrected_loss.collinearity import refuse_collinear, refuse_collinear_units
+from discreet.estimate.corrected_loss.evaluation import Evaluation
+from discreet.estimate.corrected_loss.fit import fit_corrected
+from discreet.estimate.corrected_loss.linear_moments import LinearMoments, Pair, Unit
+from discreet.estimate.corrected_loss.objective import CorrectedLoss, Sample
 from discreet.estimate.corrected_loss.outcome import Outcome, outcome_of
 from discreet.estimate.corrected_loss.randomised import Needed, Randomisation, randomised_column
 from discreet.estimate.corrected_loss.reading import Indices, complete_rows, distinct_rows, plain, sample_of
@@ -27,8 +30,6 @@ if TYPE_CHECKING:
     from discreet.manifest import Block, Release
 
 Floats = NDArray[np.float64]
-#: Numbers of the columns in which public and randomised terms meet (2^27 floats, 1 GB).
-_MOST_MIXED = 1 << 27
 
 
 def corrected_regression(
@@ -146,24 +147,9 @@ class _Work:
                 f"a missing value was one of the values of {', '.join(randomisation.blanks)}: the model is about "
                 "people whose true answer was not missing"
             )
-        needed = needed_parts(self.units(), outcome.family.curvature, randomisation)
-        cells = randomisation.weights(range(len(randomisation.columns)), needed, outcome=randomisation.outcome)
-        shown = [] if randomisation.outcome else [outcome.values[:, 0]]
-        first, back = distinct_rows(
-            [*(plain(self.table[name]) for name in self.public), *shown, cells.reports], self.table.num_rows
-        )
-        matrix = self._matrix(matrices, cells.truths(), first)
-        refuse_collinear(matrix, matrices.names)
-        _, transform = outcome.family.parameters(matrices.names)
-        risk = CorrectedLoss(
-            outcome.family,
-            matrix,
-            cells.take(first),
-            outcome.values if randomisation.outcome else outcome.values[first],
-            sample_of(self.release, self.table, back),
-            matrices.names.index("Intercept") if "Intercept" in matrices.names else None,
-            transform,
-        )
+        evaluation = Evaluation(matrices, randomisation.predictors, self.table, self.public)
+        by_moments = outcome.family.curvature == "square" and not (evaluation.mixed_at.size or randomisation.blanks)
+        risk = (self._moments if by_moments else self._over_cells)(evaluation, outcome)
         fit = fit_corrected(
             risk,
             matrices.names,
@@ -174,46 +160,61 @@ class _Work:
         )
         return replace(fit, modelled=outcome.modelled)
 
-    def units(self) -> list[int]:
-        """For every randomised predictor the number of its unit: columns that meet in a term are one unit."""
-        unit = list(range(len(self.private)))
-        for used in self.matrices.used:
-            met = [unit[k] for k, name in enumerate(self.private) if name in used]
-            if met:
-                unit = [min(met) if one in met else one for one in unit]
-        return unit
+    def _distinct(self, outcome: Outcome) -> tuple[Indices, Sample]:
+        """The first of every set of equal rows, and the sample that points to them."""
+        seen = [plain(self.table[name]) for name in self.public]
+        if not self.randomisation.outcome:
+            seen.append(pa.array(outcome.values[:, 0]))
+        seen += [code for column in self.randomisation.columns for code in column.codes]
+        first, back = distinct_rows(seen, self.table.num_rows)
+        return first, sample_of(self.release, self.table, back)
 
-    def _matrix(self, matrices: Matrices, truths: NDArray[np.intp], rows: Indices) -> CellMatrix:
-        """The model matrix of the chosen rows in every cell, each column evaluated where it varies."""
-        columns = {column.name: column for column in self.randomisation.columns if column.name in self.private}
-        names, hidden = list(columns), set(columns)
-        public_rows = self.table.select(self.public).take(pa.array(rows)) if self.public else None
+    def _over_cells(self, evaluation: Evaluation, outcome: Outcome) -> CorrectedLoss:
+        """The corrected loss over every combination of true values."""
+        randomisation, matrices = self.randomisation, self.matrices
+        needed = needed_parts(evaluation.units, outcome.family.curvature, randomisation)
+        cells = randomisation.weights(range(len(randomisation.columns)), needed, outcome=randomisation.outcome)
+        rows, sample = self._distinct(outcome)
+        matrix = evaluation.cell_matrix(cells.truths(), rows)
+        refuse_collinear(matrix, matrices.names)
+        _, transform = outcome.family.parameters(matrices.names)
+        return CorrectedLoss(
+            outcome.family,
+            matrix,
+            cells.take(rows),
+            outcome.values if randomisation.outcome else outcome.values[rows],
+            sample,
+            matrices.names.index("Intercept") if "Intercept" in matrices.names else None,
+            transform,
+        )
 
-        def at(codes: NDArray[np.intp], public: pa.Table | None, count: int) -> Floats:
-            """Model matrix of public rows with these true values in the randomised columns."""
-            made = {} if public is None else {name: plain(public[name]) for name in self.public}
-            for k, name in enumerate(names):
-                made[name] = columns[name].at(np.broadcast_to(codes[:, k], count).copy())
-            return matrices.matrix(pa.table(made) if made else pa.table({"": pa.nulls(count)}))
-
-        used = matrices.used
-        kinds = np.array([2 * bool(u & hidden) + bool(u - hidden) for u in used])  # 2: randomised alone, 3: both
-        public_at, private_at, mixed_at = (np.flatnonzero(found) for found in (kinds <= 1, kinds == 2, kinds == 3))
-        one = None if public_rows is None else public_rows.take(pa.array(np.zeros(len(truths), np.int64)))
-        public = at(truths[:1], public_rows, len(rows))[:, public_at]
-        private = at(truths, one, len(truths))[:, private_at]
-        met = [k for k, name in enumerate(names) if any(name in used[j] for j in mixed_at)]
-        _, first, kind = np.unique(truths[:, met], axis=0, return_index=True, return_inverse=True)
-        if mixed_at.size * len(first) * len(rows) > _MOST_MIXED:
-            raise EstimationError(
-                f"interactions of public and randomised columns take {mixed_at.size:,} columns in {len(first):,} "
-                f"combinations of true values and {len(rows):,} rows, too many to hold; use fewer interactions"
-            )
-        if mixed_at.size:
-            mixed = np.stack([at(truths[c : c + 1], public_rows, len(rows))[:, mixed_at] for c in first], axis=1)
+    def _moments(self, evaluation: Evaluation, outcome: Outcome) -> LinearMoments:
+        """The corrected squared loss, from the moments of single units and of pairs that were randomised together."""
+        randomisation, last = self.randomisation, len(self.matrices.names)
+        rows, sample = self._distinct(outcome)
+        parts = [
+            (evaluation.columns_of(unit), evaluation.axes(unit), evaluation.unit_matrix(unit))
+            for unit in sorted(set(evaluation.units))
+        ]
+        public, public_at = evaluation.public(rows), evaluation.public_at
+        if randomisation.outcome:
+            parts.append((np.array([last]), (len(randomisation.columns) - 1,), outcome.values.T))
         else:
-            mixed = np.zeros((len(rows), 1, 0))
-        return CellMatrix(public, private, mixed, kind.reshape(-1), public_at, private_at, mixed_at)
+            public = np.column_stack([public, outcome.values[rows]])
+            public_at = np.append(public_at, last)
+
+        def weights(axes: tuple[int, ...]) -> CellWeights:
+            return randomisation.weights(axes, lambda _: True, outcome=False).take(rows)
+
+        units = [Unit.of(at, weights(axes), values) for at, axes, values in parts]
+        pairs = [
+            Pair.of(units[i], units[j], weights((*parts[i][1], *parts[j][1])), (parts[i][2], parts[j][2]))
+            for i in range(len(parts))
+            for j in range(i)
+            if randomisation.together(parts[i][1], parts[j][1])
+        ]
+        refuse_collinear_units(public[:, : evaluation.public_at.size], evaluation, self.matrices.names)
+        return LinearMoments(public, public_at, units, pairs, sample)
 
 
 def needed_parts(units: Sequence[int], curvature: str, randomisation: Randomisation) -> Needed:

@@ -57,10 +57,7 @@ def predictions(fit: CorrectedRegression, X: Floats) -> Predictions:
     """Predicted means at the rows of a model matrix."""
     bad = ~np.isfinite(X).all(axis=1)
     if bad.any():
-        raise EstimationError(
-            f"row {int(np.flatnonzero(bad)[0])} (counted from 0) to predict for has a missing value, or one that the "
-            "column does not have"
-        )
+        raise EstimationError(f"row {int(np.flatnonzero(bad)[0])} (counted from 0) to predict for is infinite")
     B = fit.risk.coefficients(fit.coefficients)
     mean, slopes = fit.family.mean(X @ B.T)  # (rows, M), (rows, M, K)
     jacobian = (slopes[..., None] * X[:, None, None, :]).reshape(*mean.shape, -1)
@@ -79,8 +76,11 @@ def marginal_effects(fit: CorrectedRegression) -> MarginalEffects:
     weight of all its cells, B their sum and J the derivative of the average in the parameters.
     """
     risk = fit.risk
-    if not isinstance(risk, CorrectedLoss):
-        raise EstimationError("the effects of a linear model are its coefficients")
+    if not isinstance(risk, CorrectedLoss):  # a linear model: the effects are its coefficients
+        kept = [j for j, name in enumerate(fit.names) if name != "Intercept"]
+        return MarginalEffects(
+            tuple(fit.names[j] for j in kept), fit.coefficients[kept], fit.covariance[np.ix_(kept, kept)]
+        )
     names, effects, jacobian, single, share = _averages(fit, risk)
     influence = single - share[:, None] * effects
     influence -= risk.row_scores(fit.coefficients) @ np.linalg.solve(fit.hessian, jacobian.T)

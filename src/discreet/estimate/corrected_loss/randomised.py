@@ -71,6 +71,11 @@ class RandomisedColumn:
         made = self.truths.decode_arrow(codes.astype(self.truths.code_dtype))
         return made.dictionary_decode() if pa.types.is_dictionary(made.type) else made
 
+    @property
+    def codes(self) -> tuple[Ints, ...]:
+        """What the weights of a row depend on: its report, and its design where there are several."""
+        return (self.reports,) if self.designs is None else (self.reports, self.designs)
+
     def table(self) -> tuple[Ints, Floats]:
         """The combined code of design and report, and the weights of every such code."""
         widest = max(one.shape[1] for one in self.mechanisms)
@@ -134,6 +139,16 @@ class Randomisation:
     def blanks(self) -> tuple[str, ...]:
         """Columns in which a missing value was one of the values."""
         return tuple(column.name for column in self.columns if column.blank)
+
+    @property
+    def predictors(self) -> tuple[RandomisedColumn, ...]:
+        """The columns but the outcome."""
+        return self.columns[:-1] if self.outcome else self.columns
+
+    def together(self, first: Sequence[int], second: Sequence[int]) -> bool:
+        """Whether a column of the first was randomised together with one of the second."""
+        joints = [{id(self.columns[axis].joint) for axis in axes} - {id(None)} for axes in (first, second)]
+        return bool(joints[0] & joints[1])
 
     def weights(self, axes: Sequence[int], needed: Needed, *, outcome: bool) -> CellWeights:
         """The weights over the cells of these columns, ascending; ``outcome`` says whether the last is the outcome."""

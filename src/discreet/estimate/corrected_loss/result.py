@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.corrected_loss.prediction import Predictions, marginal_effects, predictions
+from discreet.estimate.corrected_loss.reading import plain
 from discreet.estimate.formulas import Matrices
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
 from discreet.estimate.likelihood import inference, table
@@ -129,7 +131,16 @@ class CorrectedRegression(MEstimate):
         lacking = [name for name in self.matrices.variables if name not in given.column_names]
         if lacking:
             raise EstimationError(f'the rows have no column "{lacking[0]}", which the formula uses')
-        return given
+        if not self.matrices.variables:
+            return given
+        chosen = pa.table({name: plain(given[name]) for name in self.matrices.variables})
+        for name in chosen.column_names:
+            lacking = pc.is_null(chosen[name], nan_is_null=True).to_numpy()
+            if lacking.any():
+                row = int(np.flatnonzero(lacking)[0])
+                raise EstimationError(f'column "{name}", row {row} (counted from 0): the value is missing')
+        self.matrices.refuse_unknown(chosen)
+        return chosen
 
     def marginal_effects(self) -> MarginalEffects:
         """Average marginal effects of every column of the model but constants, over the true values of the sample.

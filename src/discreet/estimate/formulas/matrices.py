@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet import limits
-from discreet.domains.columns import is_text
+from discreet.domains.columns import as_arrow, is_text
 from discreet.errors import EstimationError
 from discreet.estimate.formulas.distribution import Distribution
 from discreet.estimate.formulas.evaluation import evaluate
@@ -67,6 +68,8 @@ class Matrices:
             if isinstance(factor, Call) and factor.function == "C" and isinstance(factor.argument, Column)
         }
         self._terms = terms
+        #: The values of every category.
+        self._levels: dict[str, pa.Array] = {}
         frame = self._scaffold(batches())
         for factor in terms.factors:
             if isinstance(factor, Call) and factor.function == "C":
@@ -111,6 +114,20 @@ class Matrices:
         frame = _frame(batch.select(list(self.variables))) if self.variables else _empty(batch.num_rows)
         self._order_categories(frame)
         return np.asarray(self._made(self._spec, frame, self._values), dtype=float)
+
+    def refuse_unknown(self, batch: pa.RecordBatch | pa.Table) -> None:
+        """Refuse rows with a category that the rows of the model did not have: it would pass for the reference."""
+        for name, known in self._levels.items():
+            column = as_arrow(batch.column(name))
+            try:
+                found = pc.is_in(column, value_set=known.cast(column.type))
+            except pa.ArrowException:
+                raise EstimationError(f'column "{name}" is not of the type that the model was fitted with') from None
+            if not pc.all(found).as_py():
+                row = int(np.flatnonzero(~found.to_numpy(zero_copy_only=False))[0])
+                raise EstimationError(
+                    f'column "{name}", row {row} (counted from 0): the value is not one that the model knows'
+                )
 
     def _made(self, spec: Any, frame: Any, values: Callable[[Call, Any], Any]) -> Any:
         calls = [factor for factor in self._terms.factors if isinstance(factor, Call)]
@@ -195,6 +212,8 @@ class Matrices:
             one.refuse_numbers_with_text()
         for name, values in levels.items():
             listed = values is not None and (is_text(values.type) or name in self._categories)
+            if listed:
+                self._levels[name] = values
             if listed and len(values) > limits.CATEGORY_LEVELS:
                 raise EstimationError(
                     f'column "{name}" is a category of the formula with more than '
