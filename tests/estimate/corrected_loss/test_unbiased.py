@@ -14,7 +14,8 @@ def plain(family, truth, theta):
     _, transform = family.parameters(("Intercept", "w", "a", "b2", "b3", "a:w"))
     full = theta if transform is None else transform @ theta
     B = full.reshape(family.predictors, -1)
-    f, first, second = family.terms((X @ B.T)[:, None], np.array([[float(truth[2])]]), np.ones((1, 1, 1)))
+    known = family.statistics(np.array([[float(truth[2])]]), np.ones((1, 1, 1)))
+    f, first, second = family.terms((X @ B.T)[:, None], known)
     gradient = np.einsum("k,p->kp", first[0, 0], X[0]).ravel()
     hessian = np.einsum("kl,p,q->kplq", second[0, 0], X[0], X[0]).reshape(gradient.size, -1)
     if transform is not None:

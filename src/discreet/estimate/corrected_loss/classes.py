@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
-from discreet.estimate.corrected_loss.families import Family, Terms
+from discreet.estimate.corrected_loss.families import Family, Statistics, Terms
 from discreet.estimate.likelihood.links import LINKS
 
 Floats = NDArray[np.float64]
@@ -25,12 +25,12 @@ class ClassFamily(Family):
         self.classes = tuple(classes)
         self.predictors = len(self.classes) - 1
 
-    def class_weights(self, y: Floats, weights: Floats) -> Floats:
+    def statistics(self, y: Floats, weights: Floats) -> Statistics:
         """The weight of each class (rows, cells, J)."""
         by_cell = weights.transpose(0, 2, 1)
         if by_cell.shape[2] > 1:  # a randomised outcome: its values are the classes, in order
-            return by_cell
-        return np.asarray(by_cell * (y[:, :, None] == np.arange(len(self.classes))))
+            return (by_cell,)
+        return (by_cell * (y[:, :, None] == np.arange(len(self.classes))),)
 
 
 class Multinomial(ClassFamily):
@@ -39,9 +39,9 @@ class Multinomial(ClassFamily):
     name = "multinomial"
     curvature = "canonical"
 
-    def terms(self, eta: Floats, y: Floats, weights: Floats) -> Terms:
+    def terms(self, eta: Floats, statistics: Statistics) -> Terms:
         """See :class:`Family`."""
-        share = self.class_weights(y, weights)
+        (share,) = statistics
         total = share.sum(axis=2)
         top = np.maximum(eta.max(axis=2), 0.0)
         powers = np.exp(eta - top[..., None])
@@ -95,9 +95,9 @@ class Ordinal(ClassFamily):
         # In the upper half both are near one: their complements keep the digits.
         return np.where(low > 0.5, tail - rest, high - low), slope, self._link.bend(eta, parts)
 
-    def terms(self, eta: Floats, y: Floats, weights: Floats) -> Terms:
+    def terms(self, eta: Floats, statistics: Statistics) -> Terms:
         """See :class:`Family`; infinite where thresholds are not in order."""
-        share = self.class_weights(y, weights)
+        (share,) = statistics
         chance, slope, bend = self._chances(eta)
         ordered = (chance > 0).all(axis=2)
         kept = np.where(chance > 0, chance, 1.0)

@@ -19,6 +19,8 @@ from discreet.estimate.likelihood.links import LINKS, Link, link_named
 Floats = NDArray[np.float64]
 #: The weighed loss (rows, cells), and its derivatives (rows, cells, K) and (rows, cells, K, K) in the K predictors.
 Terms = tuple[Floats, Floats, Floats]
+#: Numbers (rows, cells) or (rows, cells, classes) that stand for the outcome and its weights.
+Statistics = tuple[Floats, ...]
 #: Which interactions of true values the corrected loss has: see :meth:`Family.needs`.
 Curvature = Literal["square", "canonical", "general"]
 
@@ -35,17 +37,22 @@ class Family(ABC):
     #: Number of linear predictors.
     predictors: int = 1
 
-    @abstractmethod
-    def terms(self, eta: Floats, y: Floats, weights: Floats) -> Terms:
-        """``Σ_y w_y ℓ(η, y)`` with derivatives.
+    def statistics(self, y: Floats, weights: Floats) -> Statistics:
+        """What the loss needs of the outcome, free of η: here ``Σ_y w_y`` and ``Σ_y w_y y``.
 
         Parameters
         ----------
-        eta : array (rows, cells, K)
         y : array (rows or 1, values)
             The values that the outcome can have: one where it is public, all where it is randomised.
         weights : array (rows, values, cells)
         """
+        if weights.shape[1] == 1:  # a public outcome
+            return weights[:, 0], weights[:, 0] * y
+        return weights.sum(axis=1), np.tensordot(weights, y[0], axes=(1, 0))
+
+    @abstractmethod
+    def terms(self, eta: Floats, statistics: Statistics) -> Terms:
+        """``Σ_y w_y ℓ(η, y)`` with derivatives, at linear predictors (rows, cells, K)."""
 
     @abstractmethod
     def mean(self, eta: Floats) -> tuple[Floats, Floats]:
@@ -64,24 +71,20 @@ class Family(ABC):
         return self.name
 
 
-def _sums(y: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """``Σ_y w_y`` and ``Σ_y w_y y``."""
-    if weights.shape[1] == 1:  # a public outcome
-        return weights[:, 0], weights[:, 0] * y
-    return weights.sum(axis=1), np.tensordot(weights, y[0], axes=(1, 0))
-
-
 class Linear(Family):
     """``(y − η)²/2``: linear regression."""
 
     name = "linear"
     curvature: Curvature = "square"
 
-    def terms(self, eta: Floats, y: Floats, weights: Floats) -> Terms:
+    def statistics(self, y: Floats, weights: Floats) -> Statistics:
+        """With ``Σ_y w_y y²``."""
+        return (*super().statistics(y, weights), super().statistics(y * y, weights)[1])
+
+    def terms(self, eta: Floats, statistics: Statistics) -> Terms:
         """See :class:`Family`."""
-        total, first = _sums(y, weights)
+        total, first, square = statistics
         eta = eta[:, :, 0]
-        square = _sums(y * y, weights)[1]
         value = 0.5 * square + eta * (0.5 * total * eta - first)
         return value, (total * eta - first)[..., None], total[..., None, None]
 
@@ -98,15 +101,16 @@ class Logistic(Family):
     outcome = "binary"
     link: Link = LINKS["logit"]
 
-    def terms(self, eta: Floats, y: Floats, weights: Floats) -> Terms:
+    def terms(self, eta: Floats, statistics: Statistics) -> Terms:
         """See :class:`Family`."""
-        total, first = _sums(y, weights)
+        total, first = statistics
         eta = eta[:, :, 0]
         tail = np.exp(-np.abs(eta))
         large = 1.0 / (1.0 + tail)
-        yes = np.where(eta >= 0, large, tail * large)
+        small = tail * large
         value = total * (np.maximum(eta, 0.0) - np.log(large)) - first * eta
-        return value, (total * yes - first)[..., None], (total * (tail * large * large))[..., None, None]
+        slope = total * np.where(eta >= 0, large, small) - first
+        return value, slope[..., None], (total * (small * large))[..., None, None]
 
     def mean(self, eta: Floats) -> tuple[Floats, Floats]:
         """The probability of the second value."""
@@ -131,9 +135,9 @@ class OtherLink(Logistic):
         self.link = link
         self._tilt = _TILT[link.name]
 
-    def terms(self, eta: Floats, y: Floats, weights: Floats) -> Terms:
+    def terms(self, eta: Floats, statistics: Statistics) -> Terms:
         """See :class:`Family`."""
-        total, yes = _sums(y, weights)
+        total, yes = statistics
         no, eta = total - yes, eta[:, :, 0]
         log_no, log_yes, log_slope = self.link.logs(eta)
         up, down = np.exp(log_slope - log_yes), np.exp(log_slope - log_no)  # G'/G and G'/(1 − G)
@@ -158,9 +162,9 @@ class Poisson(Family):
     curvature: Curvature = "canonical"
     outcome = "count"
 
-    def terms(self, eta: Floats, y: Floats, weights: Floats) -> Terms:
+    def terms(self, eta: Floats, statistics: Statistics) -> Terms:
         """See :class:`Family`."""
-        total, first = _sums(y, weights)
+        total, first = statistics
         eta = eta[:, :, 0]
         with np.errstate(over="ignore"):
             rate = total * np.exp(eta)

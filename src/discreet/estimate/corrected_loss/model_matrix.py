@@ -80,30 +80,31 @@ class CellMatrix:
     def row_sums(self, first: Floats) -> Floats:
         """``Σ_cells d x`` of every row (rows, columns), for numbers d (rows, cells)."""
         out = np.empty((self.rows, self.columns))
-        out[:, self.public_at] = first.sum(axis=1)[:, None] * self.public
+        out[:, self.public_at] = self._over_cells(first)[:, None] * self.public
         out[:, self.private_at] = first @ self.private
         if self.mixed_at.size:
             out[:, self.mixed_at] = np.einsum("ik,ikp->ip", self._by_kind(first), self.mixed)
         return out
 
-    def total(self, first: Floats) -> Floats:
-        """``Σ d x`` over rows and cells."""
+    def total(self, first: Floats, weights: Floats) -> Floats:
+        """``Σ ω d x`` over rows and cells, with the weights ω of rows."""
         out = np.empty(self.columns)
-        out[self.public_at] = first.sum(axis=1) @ self.public
-        out[self.private_at] = first.sum(axis=0) @ self.private
+        out[self.public_at] = (weights * self._over_cells(first)) @ self.public
+        out[self.private_at] = (weights @ first) @ self.private
         if self.mixed_at.size:
-            out[self.mixed_at] = np.einsum("ik,ikp->p", self._by_kind(first), self.mixed)
+            out[self.mixed_at] = np.einsum("i,ik,ikp->p", weights, self._by_kind(first), self.mixed, optimize=True)
         return out
 
-    def products(self, second: Floats) -> Floats:
-        """``Σ h x x'`` over rows and cells, for numbers h (rows, cells)."""
+    def products(self, second: Floats, weights: Floats) -> Floats:
+        """``Σ ω h x x'`` over rows and cells, for numbers h (rows, cells) and the weights ω of rows."""
         P, C, out = self.public, self.private, np.empty((self.columns, self.columns))
         pub, priv, mix = self.public_at, self.private_at, self.mixed_at
-        out[np.ix_(pub, pub)] = P.T @ (second.sum(axis=1)[:, None] * P)
-        out[np.ix_(pub, priv)] = P.T @ (second @ C)
+        out[np.ix_(pub, pub)] = P.T @ ((weights * self._over_cells(second))[:, None] * P)
+        out[np.ix_(pub, priv)] = P.T @ (weights[:, None] * (second @ C))
         out[np.ix_(priv, pub)] = out[np.ix_(pub, priv)].T
-        out[np.ix_(priv, priv)] = C.T @ (second.sum(axis=0)[:, None] * C)
+        out[np.ix_(priv, priv)] = C.T @ ((weights @ second)[:, None] * C)
         if mix.size:
+            second = weights[:, None] * second
             M, kinds = self.mixed, self._by_kind(second)
             own = kinds[:, :, None] * M
             flat = M.reshape(-1, mix.size)
@@ -121,8 +122,12 @@ class CellMatrix:
         parts = (self.take(slice(start, start + step)) for start in range(0, self.rows, step))
         total = np.zeros((self.columns, self.columns))
         for part in parts:
-            total += part.products(np.ones((part.rows, part.cells)))
+            total += part.products(np.ones((part.rows, part.cells)), np.ones(part.rows))
         return total
+
+    def _over_cells(self, values: Floats) -> Floats:
+        """Sums over all cells, one per row: a product, since adding up a few numbers at a time is slow."""
+        return np.asarray(values @ np.ones(self.cells))
 
     def _by_kind(self, values: Floats) -> Floats:
         """Sums over the cells of each kind (rows, kinds)."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.estimate.corrected_loss.cells import CellWeights
-from discreet.estimate.corrected_loss.families import Family
+from discreet.estimate.corrected_loss.families import Family, Statistics
 from discreet.estimate.corrected_loss.model_matrix import CellMatrix
 from discreet.estimate.likelihood.sampling import SampleSums, Sampling
 from discreet.estimate.m_estimation.objective import Moments
@@ -24,6 +24,8 @@ from discreet.estimate.m_estimation.objective import Moments
 Floats = NDArray[np.float64]
 #: Numbers in one working array: what a step touches stays in the second-level cache.
 _CHUNK = 1 << 15
+#: Numbers about the outcome that are kept from step to step (2^24 floats, 128 MB).
+_KEPT = 1 << 24
 #: Rows whose scores are written out at once.
 _SCORE_ROWS = 1 << 16
 
@@ -110,6 +112,8 @@ class CorrectedLoss:
         self.total = float(sample.weights.sum())
         width = max(matrix.cells * max(cells.outcomes, family.predictors**2), 1)
         self._step = max(_CHUNK // width, 16)
+        self._known: dict[int, Statistics] = {}
+        self._room = _KEPT
 
     @property
     def size(self) -> int:
@@ -159,6 +163,16 @@ class CorrectedLoss:
     def _outcome(self, rows: slice) -> Floats:
         return self.outcome if len(self.outcome) == 1 else self.outcome[rows]
 
+    def _statistics(self, rows: slice) -> Statistics:
+        """What the family needs of the outcome in these rows; kept from step to step where there is room."""
+        if rows.start not in self._known:
+            found = self.family.statistics(self._outcome(rows), self.cells.of(rows))
+            self._room -= sum(one.size for one in found)
+            if self._room < 0:
+                return found
+            self._known[rows.start] = found
+        return self._known[rows.start]
+
     def predictors(self, coefficients: Floats, matrix: CellMatrix) -> Floats:
         """The linear predictors (rows, cells, K)."""
         return np.stack([matrix.predictor(one) for one in coefficients], axis=2)
@@ -169,14 +183,12 @@ class CorrectedLoss:
         value, gradient, hessian = 0.0, np.zeros((K, p)), np.zeros((K, p, K, p))
         for rows, matrix in self.chunks():
             weights = self._weights[rows]
-            f, first, second = self.family.terms(
-                self.predictors(coefficients, matrix), self._outcome(rows), self.cells.of(rows)
-            )
-            value += float(weights @ f.sum(axis=1))
+            f, first, second = self.family.terms(self.predictors(coefficients, matrix), self._statistics(rows))
+            value += float((weights @ f).sum())
             for k in range(K):
-                gradient[k] += matrix.total(weights[:, None] * first[:, :, k])
+                gradient[k] += matrix.total(first[:, :, k], weights)
                 for j in range(k + 1):
-                    hessian[k, :, j] += matrix.products(weights[:, None] * second[:, :, k, j])
+                    hessian[k, :, j] += matrix.products(second[:, :, k, j], weights)
         for k in range(K):
             for j in range(k):
                 hessian[j, :, k] = hessian[k, :, j].T
@@ -190,9 +202,7 @@ class CorrectedLoss:
         coefficients, K = self.coefficients(theta), self.family.predictors
         out = np.empty((self.rows, self.size))
         for rows, matrix in self.chunks():
-            _, first, _ = self.family.terms(
-                self.predictors(coefficients, matrix), self._outcome(rows), self.cells.of(rows)
-            )
+            _, first, _ = self.family.terms(self.predictors(coefficients, matrix), self._statistics(rows))
             full = np.concatenate([matrix.row_sums(first[:, :, k]) for k in range(K)], axis=1)
             out[rows] = full if self.transform is None else full @ self.transform
         return out
