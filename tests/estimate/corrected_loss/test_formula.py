@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet import EstimationError, Plan, Randomness, release
+from discreet import EstimationError, Plan, Randomness, Release, release
 from discreet.estimate.corrected_loss import corrected_regression
 from discreet.estimate.corrected_loss import formula as formula_module
 
@@ -293,3 +293,61 @@ epsilon = 3
     )
     with pytest.raises(EstimationError, match=r'3000 × 2 = 6,000 combinations.*limit of 4,096.*"place"'):
         corrected_regression("y ~ place", made)
+
+
+DESIGNS = """
+format = 1
+[[public]]
+columns = ["age", "mode"]
+[[private]]
+columns = ["cheated"]
+domain = { binary = ["no", "yes"] }
+collected = true
+by = "mode"
+designs.direct = { direct = true }
+designs.crosswise = { crosswise = "1/4" }
+[[private]]
+columns = ["smokes"]
+domain = { binary = ["never", "daily"] }
+mechanism = "channel"
+matrix = [["3/5", "1/5", "1/5"], ["1/5", "1/5", "3/5"]]
+reports = ["no", "maybe", "yes"]
+collected = true
+"""
+
+
+def test_designs_by_row_and_more_reports_than_truths():
+    """Half were asked directly, half crosswise; a predictor has three reports. Coefficients come back."""
+    n, rng = 40_000, np.random.default_rng(8)
+    age, smokes = rng.normal(size=n), rng.random(n) < 0.4
+    cheated = rng.random(n) < 1 / (1 + np.exp(-(-0.5 + 0.6 * age + 1.0 * smokes)))
+    crosswise = rng.random(n) < 0.5
+    answer = np.where(crosswise & (rng.random(n) < 0.75), ~cheated, cheated)
+    draws = rng.random(n)
+    report = np.where(draws < 0.6, np.where(smokes, 2, 0), np.where(draws < 0.8, 1, np.where(smokes, 0, 2)))
+    table = pa.table(
+        {
+            "age": age,
+            "mode": np.where(crosswise, "crosswise", "direct"),
+            "cheated": np.where(answer, "yes", "no"),
+            "smokes": np.array(["no", "maybe", "yes"])[report],
+        }
+    )
+    fit = corrected_regression("cheated ~ age + smokes", Release.from_reports(table, Plan.parse(DESIGNS)))
+    assert fit.converged
+    assert np.all(np.abs(fit.estimate - [-0.5, 0.6, 1.0]) < 5 * fit.std_error)
+    assert np.all(fit.std_error < 0.1)
+
+
+def test_a_failed_fit_says_so():
+    """Few rows and much noise: no minimum, no standard errors, and a status that says what to do."""
+    failed = []
+    for seed in range(12):
+        fit = corrected_regression("cheated ~ age + smokes * region", released(truth(400, seed), 0.5, seed))
+        if not fit.converged:
+            failed.append(fit)
+            assert fit.status.startswith("not converged")
+            assert "larger ε" in str(fit)
+            assert np.isnan(fit.std_error).all()
+            json.dumps(fit.to_dict())
+    assert failed

@@ -88,41 +88,55 @@ class CellWeights:
         return np.stack(np.unravel_index(np.arange(self.cells), self.predictors), axis=1)
 
     @cached_property
+    def _space(self) -> int:
+        """How many combinations of reports there can be."""
+        return math.prod(source.table.shape[0] for source in self.sources)
+
+    @cached_property
+    def _few(self) -> bool:
+        """Whether the weights of all combinations of reports that there can be are kept."""
+        return self._space * self.cells * self.outcomes <= _KEPT
+
+    @cached_property
     def reports(self) -> Ints:
-        """A number for each distinct combination of reports, one per row."""
+        """A number for each combination of reports, one per row."""
         combined = np.zeros(self.rows, np.int64)
         for source in self.sources:
-            count = source.table.shape[0]
-            if (int(combined.max(initial=0)) + 1) * count > 1 << 62:
+            if (int(combined.max(initial=0)) + 1) * source.table.shape[0] > 1 << 62:
                 combined = np.unique(combined, return_inverse=True)[1]
-            combined = combined * count + source.codes
-        return np.asarray(np.unique(combined, return_inverse=True)[1], np.int64)
+            combined = combined * source.table.shape[0] + source.codes
+        return combined if self._few else np.asarray(np.unique(combined, return_inverse=True)[1], np.int64)
 
     @cached_property
     def _kept(self) -> Floats | None:
-        """The weights of every distinct combination of reports, where they are few enough."""
-        _, first = np.unique(self.reports, return_index=True)
-        if first.size * self.cells * self.outcomes > _KEPT:
-            return None
-        return self._made(first)
+        """The weights of every combination of reports, where there are few enough."""
+        if self._few:
+            sizes = tuple(source.table.shape[0] for source in self.sources)
+            return self._made(np.unravel_index(np.arange(self._space), sizes))
+        first = np.unique(self.reports, return_index=True)[1]
+        return self._of_rows(first) if first.size * self.cells * self.outcomes <= _KEPT else None
 
     def table(self) -> Floats:
-        """The weights of every distinct combination of reports over all cells, in the order of ``reports``."""
-        _, first = np.unique(self.reports, return_index=True)
-        return self._made(first).transpose(0, 2, 1).reshape(first.size, -1)
+        """The weights of every combination of reports over all cells, in the order of ``reports``."""
+        made = self._kept
+        if made is None:
+            made = self._of_rows(np.unique(self.reports, return_index=True)[1])
+        return made.transpose(0, 2, 1).reshape(len(made), -1)
 
     def of(self, rows: Any) -> Floats:
         """The weights (rows, outcomes, cells) of some rows."""
-        if self._kept is not None:
-            return np.asarray(self._kept[self.reports[rows]])
-        return self._made(rows)
+        return self._of_rows(rows) if self._kept is None else np.asarray(self._kept[self.reports[rows]])
 
-    def _made(self, rows: Any) -> Floats:
-        count = np.arange(self.rows)[rows].size
+    def _of_rows(self, rows: Any) -> Floats:
+        return self._made([source.codes[rows] for source in self.sources])
+
+    def _made(self, codes: Sequence[NDArray[Any]]) -> Floats:
+        """The weights of rows whose sources reported these codes."""
+        count = len(codes[0]) if codes else self.rows
         weights = np.ones((count, *self.sizes))
-        for source in self.sources:
+        for source, reported in zip(self.sources, codes, strict=True):
             shape = tuple(size if axis in source.axes else 1 for axis, size in enumerate(self.sizes))
-            weights *= source.table[source.codes[rows]].reshape(count, *shape)
+            weights *= source.table[reported].reshape(count, *shape)
         by_cell = weights.reshape(count, self.cells, self.outcomes)
         return np.ascontiguousarray(by_cell.transpose(0, 2, 1))
 

@@ -32,7 +32,7 @@ def refuse_collinear_units(public: Floats, evaluation: Evaluation, names: Sequen
     A sum ``f_0(row) + f_1(t_1) + f_2(t_2) + …`` is zero everywhere exactly when it is zero in every row at the first
     truths, and for every truth of one unit at a time in the first row.
     """
-    units = {unit: evaluation.unit_matrix(unit) for unit in sorted(set(evaluation.units))}
+    units = evaluation.unit_matrices
     base = np.zeros(len(names))
     base[evaluation.public_at] = public[0]
     for unit, values in units.items():

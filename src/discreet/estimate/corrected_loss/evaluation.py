@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -63,31 +64,49 @@ class Evaluation:
         names = {self._columns[k].name for k in self.axes(unit)}
         return np.array([j for j in self.private_at if self.matrices.used[j] & names], np.intp)
 
-    def _at(self, codes: NDArray[np.intp], rows: Indices) -> Floats:
-        """The model matrix of these rows with these true values: one row of codes for all, or one each."""
-        count = len(rows)
-        chosen = self._public.take(pa.array(rows))
-        made = {name: plain(chosen[name]) for name in chosen.column_names}
-        for k, column in enumerate(self._columns):
-            made[column.name] = column.at(np.broadcast_to(codes[:, k], count).copy())
-        return self.matrices.matrix(pa.table(made) if made else pa.table({"": pa.nulls(count)}))
+    def _at(self, truths: NDArray[np.intp] | None, rows: Indices | None, columns: NDArray[np.intp]) -> Floats:
+        """These columns of the model in these rows (None: they use nothing public) at these true values.
+
+        One row of truths stands for all rows; None where the columns use nothing randomised.
+        """
+        count = len(rows) if rows is not None else len(truths) if truths is not None else 1
+        if not columns.size:
+            return np.zeros((count, 0))
+        used = frozenset().union(*(self.matrices.used[j] for j in columns))
+        made: dict[str, pa.Array] = {}
+        if rows is not None:
+            made = {name: plain(self._public[name]).take(pa.array(rows)) for name in self._public.column_names}
+        if truths is not None:
+            for k, column in enumerate(self._columns):
+                if column.name in used:
+                    made[column.name] = column.at(np.broadcast_to(truths[:, k], count).copy())
+        return self.matrices.matrix(pa.table(made) if made else pa.table({"": pa.nulls(count)}), columns)
 
     def public(self, rows: Indices) -> Floats:
         """The public columns of the model in these rows."""
-        return self._at(np.zeros((1, len(self._columns)), np.intp), rows)[:, self.public_at]
+        return self._at(None, rows, self.public_at)
 
-    def unit_matrix(self, unit: int) -> Floats:
-        """The columns of a unit, for every combination of its true values."""
-        axes = self.axes(unit)
-        sizes = [self._columns[k].size for k in axes]
-        truths = np.zeros((int(np.prod(sizes)), len(self._columns)), np.intp)
-        truths[:, list(axes)] = np.stack(np.unravel_index(np.arange(len(truths)), sizes), axis=1)
-        return self._at(truths, np.zeros(len(truths), np.intp))[:, self.columns_of(unit)]
+    @cached_property
+    def unit_matrices(self) -> dict[int, Floats]:
+        """For every unit its columns of the model, at every combination of its true values."""
+        listed = []
+        for unit in sorted(set(self.units)):
+            axes = self.axes(unit)
+            sizes = [self._columns[k].size for k in axes]
+            truths = np.zeros((math.prod(sizes), len(self._columns)), np.intp)
+            truths[:, list(axes)] = np.stack(np.unravel_index(np.arange(len(truths)), sizes), axis=1)
+            listed.append((unit, truths))
+        values = np.zeros((sum(len(truths) for _, truths in listed), len(self.matrices.names)))
+        if listed:  # one call for all units: each costs more than its rows
+            values[:, self.private_at] = self._at(np.vstack([truths for _, truths in listed]), None, self.private_at)
+        ends = np.cumsum([len(truths) for _, truths in listed])
+        parts = np.split(values, ends[:-1]) if listed else []
+        return {unit: part[:, self.columns_of(unit)] for (unit, _), part in zip(listed, parts, strict=True)}
 
     def cell_matrix(self, truths: NDArray[np.intp], rows: Indices) -> CellMatrix:
         """The model matrix of these rows in every cell."""
         mixed_at, used = self.mixed_at, self.matrices.used
-        private = self._at(truths, np.zeros(len(truths), np.intp))[:, self.private_at]
+        private = self._at(truths, None, self.private_at)
         met = [k for k, column in enumerate(self._columns) if any(column.name in used[j] for j in mixed_at)]
         _, first, kind = np.unique(truths[:, met], axis=0, return_index=True, return_inverse=True)
         if mixed_at.size * len(first) * len(rows) > _MOST_MIXED:
@@ -97,7 +116,7 @@ class Evaluation:
             )
         mixed = np.zeros((len(rows), 1, 0))
         if mixed_at.size:
-            mixed = np.stack([self._at(truths[c : c + 1], rows)[:, mixed_at] for c in first], axis=1)
+            mixed = np.stack([self._at(truths[c : c + 1], rows, mixed_at) for c in first], axis=1)
         return CellMatrix(
             self.public(rows), private, mixed, kind.reshape(-1), self.public_at, self.private_at, mixed_at
         )

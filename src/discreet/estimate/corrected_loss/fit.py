@@ -96,12 +96,15 @@ def fit_corrected(
     moments = risk.moments(theta)
     meat, sampling = risk.sample.meat(risk.row_scores(theta))
     meat = meat / risk.total
+    covariance = sandwich(moments.hessian, meat, cast("int", risk.total))
+    if not solution.converged:  # nothing is known about a point that is no minimum
+        covariance = np.full(covariance.shape, np.nan)
     more = list(notes)
     if sampling is not None and sampling.recurring:
         more.append("cluster labels that recur in several strata were taken as different clusters")
     return CorrectedRegression(
         coefficients=theta,
-        covariance=sandwich(moments.hessian, meat, cast("int", risk.total)),
+        covariance=covariance,
         names=parameters,
         n=n,
         loss=risk.family.name,

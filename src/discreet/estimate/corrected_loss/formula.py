@@ -193,8 +193,8 @@ class _Work:
         randomisation, last = self.randomisation, len(self.matrices.names)
         rows, sample = self._distinct(outcome)
         parts = [
-            (evaluation.columns_of(unit), evaluation.axes(unit), evaluation.unit_matrix(unit))
-            for unit in sorted(set(evaluation.units))
+            (evaluation.columns_of(unit), evaluation.axes(unit), values)
+            for unit, values in evaluation.unit_matrices.items()
         ]
         public, public_at = evaluation.public(rows), evaluation.public_at
         if randomisation.outcome:

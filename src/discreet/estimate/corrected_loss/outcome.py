@@ -53,10 +53,12 @@ def outcome_of(name: str, column: pa.Array, *, randomised: bool, family: str, li
         Of a binary family.
     """
     family = arguments.choice(family, "family", FAMILIES, EstimationError)
-    levels = column.to_pylist() if randomised else sorted(pc.unique(column).to_pylist())
-    number = not is_text(column.type)
+    number, found = not is_text(column.type), column if randomised else pc.unique(column)
     if family == "auto":
-        family = "binary" if len(levels) == 2 else "linear" if number else "multinomial"
+        family = "binary" if len(found) == 2 else "linear" if number else "multinomial"
+    # Numbers are not listed: there may be one per row.
+    levels = [] if number and family in ("linear", "poisson") else found.to_pylist()
+    levels = levels if randomised else sorted(levels)
     if link != "logit" and family != "binary":
         raise EstimationError(f'link "{link}" is for a yes/no outcome; a {family} family has its own')
     if family in ("linear", "poisson"):

@@ -109,11 +109,25 @@ class Matrices:
                 used[place] = frozenset().union(*(columns.get(factor.expr, frozenset()) for factor in term.factors))
         return tuple(used)
 
-    def matrix(self, batch: pa.RecordBatch | pa.Table) -> Floats:
-        """The model matrix of some rows; missing values become nan."""
-        frame = _frame(batch.select(list(self.variables))) if self.variables else _empty(batch.num_rows)
+    def matrix(self, batch: pa.RecordBatch | pa.Table, columns: NDArray[np.intp] | None = None) -> Floats:
+        """The model matrix of some rows; missing values become nan.
+
+        With ``columns``, these columns of it only, and the batch needs only what they use.
+        """
+        spec, variables = self._spec, list(self.variables)
+        if columns is not None:
+            chosen = set(columns.tolist())
+            terms = [term for term, places in spec.term_indices.items() if chosen & set(places)]
+            spec = spec.subset(terms)
+            used = {name for place in chosen for name in self.used[place]}
+            variables = [name for name in variables if name in used]
+        frame = _frame(batch.select(variables)) if variables else _empty(batch.num_rows)
         self._order_categories(frame)
-        return np.asarray(self._made(self._spec, frame, self._values), dtype=float)
+        made = np.asarray(self._made(spec, frame, self._values), dtype=float)
+        if columns is None:
+            return made
+        order = [place for term in terms for place in self._spec.term_indices[term]]
+        return made[:, [order.index(place) for place in columns.tolist()]]
 
     def refuse_unknown(self, batch: pa.RecordBatch | pa.Table) -> None:
         """Refuse rows with a category that the rows of the model did not have: it would pass for the reference."""
@@ -130,7 +144,8 @@ class Matrices:
                 )
 
     def _made(self, spec: Any, frame: Any, values: Callable[[Call, Any], Any]) -> Any:
-        calls = [factor for factor in self._terms.factors if isinstance(factor, Call)]
+        present = set(frame.columns)
+        calls = [f for f in self._terms.factors if isinstance(f, Call) and set(columns_of(f)) <= present]
         context = {
             call.text: self._category(call, frame) if call.function == "C" else values(call, frame) for call in calls
         }
@@ -152,7 +167,7 @@ class Matrices:
         import pandas as pd
 
         for name, values in self._declared.items():
-            if is_text(values.type):
+            if name in frame and is_text(values.type):
                 frame[name] = pd.Categorical(frame[name], categories=values.to_pylist())
 
     def _values(self, call: Call, frame: Any) -> Any:
@@ -204,7 +219,10 @@ class Matrices:
                 known = levels[name]
                 if known is not None and len(known) > limits.CATEGORY_LEVELS:
                     continue  # numbers: some of them are enough
-                seen = column.drop_null().unique()
+                seen = column.drop_null()
+                if not (is_text(column.type) or name in self._categories):
+                    seen = seen[:_SOME]
+                seen = seen.unique()
                 levels[name] = seen if known is None else pa.concat_arrays([known, seen]).unique()
         if rows == 0:
             raise EstimationError("there are no rows, and nothing to fit")
