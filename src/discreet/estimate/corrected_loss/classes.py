@@ -20,6 +20,7 @@ class ClassFamily(Family):
     """An outcome with J classes, given as codes 0 … J − 1."""
 
     outcome = "classes"
+    scale = "probability"
 
     def __init__(self, classes: Sequence[str]) -> None:
         self.classes = tuple(classes)

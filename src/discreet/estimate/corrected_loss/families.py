@@ -36,6 +36,8 @@ class Family(ABC):
     outcome: Literal["number", "count", "binary", "classes"] = "number"
     #: Number of linear predictors.
     predictors: int = 1
+    #: On which scale intervals of predictions are made.
+    scale: Literal["number", "probability", "rate"] = "number"
 
     def statistics(self, y: Floats, weights: Floats) -> Statistics:
         """What the loss needs of the outcome, free of η: here ``Σ_y w_y`` and ``Σ_y w_y y``.
@@ -99,6 +101,7 @@ class Logistic(Family):
     name = "binary"
     curvature: Curvature = "canonical"
     outcome = "binary"
+    scale = "probability"
     link: Link = LINKS["logit"]
 
     def terms(self, eta: Floats, statistics: Statistics) -> Terms:
@@ -161,6 +164,7 @@ class Poisson(Family):
     name = "poisson"
     curvature: Curvature = "canonical"
     outcome = "count"
+    scale = "rate"
 
     def terms(self, eta: Floats, statistics: Statistics) -> Terms:
         """See :class:`Family`."""

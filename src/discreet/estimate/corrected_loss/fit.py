@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
 from discreet.estimate.corrected_loss.families import Family
-from discreet.estimate.corrected_loss.objective import Sample
+from discreet.estimate.corrected_loss.objective import CorrectedLoss, Sample
 from discreet.estimate.corrected_loss.result import CorrectedRegression
+from discreet.estimate.corrected_loss.robust import IndexFamily, fit_robust
 from discreet.estimate.formulas import Matrices
 from discreet.estimate.m_estimation.objective import Moments
 from discreet.estimate.m_estimation.result import sandwich
@@ -91,12 +92,17 @@ def fit_corrected(
     n = risk.sample.n
     if n <= len(parameters):
         raise EstimationError(f"{n:,} rows are too few for {len(parameters)} coefficients")
-    solution = _solve(risk)
+    if isinstance(risk, CorrectedLoss) and isinstance(risk.family, IndexFamily):
+        asked, found = risk.family, fit_robust(risk)
+        solution, risk, hessian = found.solution, found.risk, found.hessian
+        family = asked if asked.loss.kinked else risk.family  # a kink was averaged for the search only
+    else:
+        family, solution = risk.family, _solve(risk)
+        hessian = risk.moments(solution.theta).hessian
     theta = np.array(solution.theta)
-    moments = risk.moments(theta)
     meat, sampling = risk.sample.meat(risk.row_scores(theta))
     meat = meat / risk.total
-    covariance = sandwich(moments.hessian, meat, cast("int", risk.total))
+    covariance = sandwich(hessian, meat, cast("int", risk.total))
     if not solution.converged:  # nothing is known about a point that is no minimum
         covariance = np.full(covariance.shape, np.nan)
     more = list(notes)
@@ -107,14 +113,14 @@ def fit_corrected(
         covariance=covariance,
         names=parameters,
         n=n,
-        loss=risk.family.name,
+        loss=family.name,
         method="corrected",
         converged=solution.converged,
         status=_status(solution),
         notes=tuple(more),
-        hessian=moments.hessian,
+        hessian=hessian,
         scores=meat,
-        family=risk.family,
+        family=family,
         randomised=tuple(randomised),
         cells=risk.cells_used,
         weighted=weighted,

@@ -33,7 +33,14 @@ Floats = NDArray[np.float64]
 
 
 def corrected_regression(
-    formula: str, release: Release, *, family: str = "auto", link: str = "logit", missing: str = "error"
+    formula: str,
+    release: Release,
+    *,
+    family: str = "auto",
+    link: str = "logit",
+    missing: str = "error",
+    tau: float | None = None,
+    threshold: float | None = None,
 ) -> CorrectedRegression:
     """Fit a regression on a release, corrected for the randomisation of every column in it.
 
@@ -46,13 +53,17 @@ def corrected_regression(
     formula : str
         ``"cheated ~ age + C(sex) + smokes"``, any of the columns randomised, with interactions and functions of them.
     release : Release
-    family : {"auto", "linear", "binary", "multinomial", "ordinal", "poisson"}
+    family : {"auto", "linear", "binary", "multinomial", "ordinal", "poisson", "quantile", "huber", "hinge"}
         "auto": binary for an outcome with two values, linear for numbers, multinomial for other values.
     link : {"logit", "probit", "cauchit", "cloglog"}
         Of a binary family.
     missing : {"error", "drop"}
         What to do with rows in which a public value, or the public blank of a private column, is missing. A blank that
         was randomised as one more value is never dropped: its truth weighs nothing.
+    tau : float, optional
+        The quantile of a quantile family, the median by default.
+    threshold : float, optional
+        Of a huber family, in the units of the outcome; 1.345 residual spreads by default.
 
     Returns
     -------
@@ -71,7 +82,7 @@ def corrected_regression(
             )
     if sides.outcome in sides.variables:
         raise EstimationError(f'"{sides.outcome}" stands on both sides of the formula')
-    fit = _Work(release, sides, missing, family, link).fit()
+    fit = _Work(release, sides, missing, family, link, tau, threshold).fit()
     return replace(fit, formula=formula.strip())
 
 
@@ -84,6 +95,8 @@ class _Work:
     missing: str
     family: str
     link: str
+    tau: float | None = None
+    threshold: float | None = None
 
     def __post_init__(self) -> None:
         blocks = {column: block for block in self.release.manifest.blocks for column in block.columns}
@@ -136,7 +149,15 @@ class _Work:
         """The outcome, and its family."""
         name, randomised = self.sides.outcome, self.randomisation.outcome
         column = self.randomisation.columns[-1].values if randomised else plain(self.table[name])
-        return outcome_of(name, column, randomised=randomised, family=self.family, link=self.link)
+        return outcome_of(
+            name,
+            column,
+            randomised=randomised,
+            family=self.family,
+            link=self.link,
+            tau=self.tau,
+            threshold=self.threshold,
+        )
 
     def fit(self) -> CorrectedRegression:
         """Everything put together."""

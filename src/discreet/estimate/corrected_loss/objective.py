@@ -115,6 +115,11 @@ class CorrectedLoss:
         self._known: dict[int, Statistics] = {}
         self._room = _KEPT
 
+    def with_family(self, family: Family, outcome: Floats | None = None) -> CorrectedLoss:
+        """The same rows and cells under another loss of one linear predictor."""
+        values = self.outcome if outcome is None else outcome
+        return CorrectedLoss(family, self.matrix, self.cells, values, self.sample, self.constant)
+
     @property
     def size(self) -> int:
         """Number of parameters."""

@@ -50,9 +50,6 @@ class Predictions:
             return wald(p, error, quantile)
 
 
-_SCALES = {"binary": "probability", "classes": "probability", "count": "rate", "number": "number"}
-
-
 def predictions(fit: CorrectedRegression, X: Floats) -> Predictions:
     """Predicted means at the rows of a model matrix."""
     bad = ~np.isfinite(X).all(axis=1)
@@ -66,7 +63,7 @@ def predictions(fit: CorrectedRegression, X: Floats) -> Predictions:
     error = np.sqrt(np.einsum("rmp,pq,rmq->rm", jacobian, fit.covariance, jacobian))
     if mean.shape[1] == 1:
         mean, error = mean[:, 0], error[:, 0]
-    return Predictions(mean, error, _SCALES[fit.family.outcome], fit.degrees_of_freedom)
+    return Predictions(mean, error, fit.family.scale, fit.degrees_of_freedom)
 
 
 def marginal_effects(fit: CorrectedRegression) -> MarginalEffects:
