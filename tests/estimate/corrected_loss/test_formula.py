@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet import EstimationError, Plan, Randomness, Release, release
+from discreet import EstimationError, NotIdentifiedError, Plan, Randomness, Release, release
 from discreet.estimate.corrected_loss import corrected_regression
 from discreet.estimate.corrected_loss import formula as formula_module
 
@@ -351,3 +351,31 @@ def test_a_failed_fit_says_so():
             assert np.isnan(fit.std_error).all()
             json.dumps(fit.to_dict())
     assert failed
+
+
+MERGED = """
+format = 1
+[[public]]
+columns = ["y", "w"]
+[[private]]
+columns = ["x"]
+domain = { grid = { low = 0, high = 10, points = 11 } }
+mechanism = "bipartite"
+epsilon = 2.0
+"""
+
+
+def test_a_slope_is_identified_where_frequencies_are_not():
+    """A bipartite channel merges numbers at both ends; the slope of those between comes back, and a note says so."""
+    n, rng = 40_000, np.random.default_rng(9)
+    x, w = rng.integers(0, 11, n).astype(float), rng.normal(size=n)
+    table = pa.table({"x": x, "w": w, "y": 1 + 0.25 * x + 0.5 * w + rng.normal(size=n)})
+    made = release(table, Plan.parse(MERGED), randomness=Randomness.seeded(2))
+    fit = corrected_regression("y ~ x + w", made)
+    assert fit.converged
+    assert np.all(np.abs(fit.estimate - [1, 0.25, 0.5]) < 5 * fit.std_error)
+    assert any("values apart" in note for note in fit.notes)
+    with pytest.raises(NotIdentifiedError, match='column "x"'):
+        corrected_regression("x ~ w", made)
+    levels = corrected_regression("y ~ C(x) + w", made)
+    assert len(levels.names) < 12  # as categories too only those that are told apart

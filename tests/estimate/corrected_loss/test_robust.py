@@ -30,7 +30,7 @@ def columns(made):
 
 @pytest.mark.parametrize("tau", [0.5, 0.8])
 def test_quantiles_without_noise(bare, tau):
-    """At ε = 40 within three quarters of a standard error of statsmodels, with standard errors that agree to a tenth."""
+    """At ε = 40 within three quarters of a standard error of statsmodels; standard errors agree to a tenth."""
     import statsmodels.api as sm
 
     X, y = columns(bare)

@@ -130,7 +130,9 @@ class _Work:
     def randomisation(self) -> Randomisation:
         """The randomised columns: predictors first."""
         names = [*self.private, *([self.sides.outcome] if self.sides.outcome in self.blocks else [])]
-        columns = tuple(randomised_column(name, self.blocks[name], self.table) for name in names)
+        columns = tuple(
+            randomised_column(name, self.blocks[name], self.table, predictor=name in self.private) for name in names
+        )
         return Randomisation(columns, self.table.num_rows, self.sides.outcome in self.blocks)
 
     @cached_property
@@ -168,8 +170,9 @@ class _Work:
                 f"a missing value was one of the values of {', '.join(randomisation.blanks)}: the model is about "
                 "people whose true answer was not missing"
             )
+        notes += [column.merged for column in randomisation.columns if column.merged]
         evaluation = Evaluation(matrices, randomisation.predictors, self.table, self.public)
-        by_moments = outcome.family.curvature == "square" and not (evaluation.mixed_at.size or randomisation.blanks)
+        by_moments = outcome.family.curvature == "square" and not (evaluation.mixed_at.size or randomisation.partial)
         risk = (self._moments if by_moments else self._over_cells)(evaluation, outcome)
         fit = fit_corrected(
             risk,

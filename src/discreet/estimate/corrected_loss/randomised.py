@@ -12,9 +12,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.domains import Domain, WithBlank
-from discreet.errors import DomainError, EstimationError
+from discreet.domains.columns import is_text
+from discreet.errors import DomainError, EstimationError, NotIdentifiedError
 from discreet.estimate.corrected_loss.cells import CellWeights, Source, refuse_too_many
-from discreet.estimate.corrected_loss.right_inverse import joint_inverse, right_inverse
+from discreet.estimate.corrected_loss.right_inverse import joint_inverse, merged_inverse, right_inverse, told_apart
 from discreet.manifest import Block
 from discreet.manifest.block import design_name
 from discreet.mechanisms import FiniteMechanism
@@ -22,6 +23,8 @@ from discreet.mechanisms.joint import JointResponse
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+#: A slope needs two values.
+_LEAST_KEPT = 2
 #: Whether the corrected function has a part on these columns (by axis) together.
 Needed = Callable[[frozenset[int]], bool]
 
@@ -45,6 +48,10 @@ class RandomisedColumn:
         The design of every row, where there are several.
     joint, position
         The joint response, and which of its columns this is.
+    blank : bool
+        Whether a missing value was one of the values.
+    kept : array or None
+        The codes of the true values that count, where the mechanism does not tell all of them apart.
     """
 
     name: str
@@ -55,11 +62,12 @@ class RandomisedColumn:
     joint: JointResponse | None = None
     position: int = 0
     blank: bool = False
+    kept: NDArray[np.intp] | None = None
 
     @property
     def size(self) -> int:
         """Number of true values that count."""
-        return self.truths.size
+        return self.truths.size if self.kept is None else self.kept.size
 
     @property
     def values(self) -> pa.Array:
@@ -68,7 +76,8 @@ class RandomisedColumn:
 
     def at(self, codes: NDArray[Any]) -> pa.Array:
         """The true values of these codes."""
-        made = self.truths.decode_arrow(codes.astype(self.truths.code_dtype))
+        chosen = codes if self.kept is None else self.kept[codes]
+        made = self.truths.decode_arrow(chosen.astype(self.truths.code_dtype))
         return made.dictionary_decode() if pa.types.is_dictionary(made.type) else made
 
     @property
@@ -86,13 +95,32 @@ class RandomisedColumn:
         for place, mechanism in enumerate(self.mechanisms):
             reports = mechanism.shape[1]
             seen = counts[place * widest : place * widest + reports]
-            if seen.any():
+            if not seen.any():
+                continue
+            if self.kept is None:
                 tables[place, :reports] = right_inverse(mechanism, seen, self.name)[:, : self.size]
+            else:
+                tables[place, :reports] = merged_inverse(mechanism, seen)
         return codes, tables.reshape(-1, self.size)
 
+    @property
+    def merged(self) -> str:
+        """What to say about values that the mechanism does not tell apart; empty where it tells all."""
+        if self.kept is None:
+            return ""
+        used = self.values.to_pylist()
+        return (
+            f'the mechanism of "{self.name}" tells {self.size} of its {self.truths.size} values apart: the model is '
+            f"fitted to people with true values from {used[0]} to {used[-1]}, and holds for others if it is right there"
+        )
 
-def randomised_column(name: str, block: Block, table: pa.Table) -> RandomisedColumn:
-    """Read one column of a release; ``table`` holds the rows."""
+
+def randomised_column(name: str, block: Block, table: pa.Table, *, predictor: bool = True) -> RandomisedColumn:
+    """Read one column of a release; ``table`` holds the rows.
+
+    A predictor that holds numbers may have values that its mechanism does not tell apart: they are left out, which a
+    model of the mean given the predictors allows. An outcome may not.
+    """
     joint = block.mechanism if isinstance(block.mechanism, JointResponse) else None
     position = block.columns.index(name)
     domain = block.domain if joint is None else block.domains[position]
@@ -115,6 +143,7 @@ def randomised_column(name: str, block: Block, table: pa.Table) -> RandomisedCol
     except DomainError as error:
         raise EstimationError(str(error)) from None
     blank = isinstance(domain, WithBlank)
+    kept = _kept(mechanisms[0], domain) if predictor and len(mechanisms) == 1 and not blank else None
     return RandomisedColumn(
         name,
         domain.inner if isinstance(domain, WithBlank) else domain,
@@ -124,7 +153,19 @@ def randomised_column(name: str, block: Block, table: pa.Table) -> RandomisedCol
         joint,
         position,
         blank,
+        kept,
     )
+
+
+def _kept(mechanism: FiniteMechanism, domain: Domain) -> NDArray[np.intp] | None:
+    """The true values that a model of numbers is fitted to, where the mechanism does not tell all of them apart."""
+    try:
+        _ = mechanism.inverse
+    except NotIdentifiedError:
+        kind = domain.arrow_type
+        apart = None if is_text(kind) or pa.types.is_dictionary(kind) else told_apart(mechanism)
+        return apart if apart is not None and apart.size >= _LEAST_KEPT else None
+    return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +180,11 @@ class Randomisation:
     def blanks(self) -> tuple[str, ...]:
         """Columns in which a missing value was one of the values."""
         return tuple(column.name for column in self.columns if column.blank)
+
+    @property
+    def partial(self) -> bool:
+        """Whether some true values weigh nothing, so that the weights of a row do not sum to one."""
+        return any(column.blank or column.kept is not None for column in self.columns)
 
     @property
     def predictors(self) -> tuple[RandomisedColumn, ...]:

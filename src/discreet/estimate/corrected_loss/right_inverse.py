@@ -37,6 +37,8 @@ Floats = NDArray[np.float64]
 Members = tuple[int, ...]
 #: An eigenvalue of one column below this leaves nothing of it: standard errors are a thousand times those of the truth.
 _NOTHING = 1e-3
+#: A smallest singular value below this, per root of the number of entries, is rounding.
+_REGULAR = 1e-10
 
 
 def right_inverse(mechanism: FiniteMechanism, counts: Floats, column: str) -> Floats:
@@ -54,19 +56,50 @@ def right_inverse(mechanism: FiniteMechanism, counts: Floats, column: str) -> Fl
     try:
         inverse = mechanism.inverse.as_matrix()  # refuses truths that cannot be told apart
     except NotIdentifiedError as error:
-        raise NotIdentifiedError(
-            f'column "{column}": {error}; a regression needs a truth for every report', error.groups
-        ) from None
-    truths, reports = mechanism.shape
-    if truths == reports:
+        raise NotIdentifiedError(f'column "{column}": {error}', error.groups) from None
+    if inverse.shape[0] == inverse.shape[1]:
         return np.ascontiguousarray(inverse.T)
-    Q = mechanism.matrix()
+    return _least_variance(mechanism.matrix(), counts)
+
+
+def _least_variance(Q: Floats, counts: Floats) -> Floats:
+    """``D⁻¹Q'(QD⁻¹Q')⁻¹``, zero for reports that no truth gives."""
     possible = Q.any(axis=0)
-    shares = (counts + 1.0)[possible]
-    weighted = Q[:, possible] / shares
-    A = np.zeros((reports, truths))
+    weighted = Q[:, possible] / (counts + 1.0)[possible]
+    A = np.zeros(Q.shape[::-1])
     A[possible] = np.linalg.solve(weighted @ Q[:, possible].T, weighted).T
     return A
+
+
+def told_apart(mechanism: FiniteMechanism) -> NDArray[np.intp] | None:
+    """Truths whose reports differ from those of all others, where truths with equal reports can be taken as one.
+
+    None where even then the channel does not tell them apart. A bipartite channel over numbers merges truths at both
+    ends, and tells those between apart.
+    """
+    groups = _alike(mechanism)
+    Q = mechanism.matrix()[[members[0] for members in groups]]
+    if np.linalg.svd(Q, compute_uv=False)[-1] < _REGULAR * math.sqrt(Q.size) or Q.shape[0] > Q.shape[1]:
+        return None
+    return np.array([members[0] for members in groups if len(members) == 1], np.intp)
+
+
+def merged_inverse(mechanism: FiniteMechanism, counts: Floats) -> Floats:
+    """A over the truths that are :func:`told_apart`: the others, taken as one where they are alike, weigh nothing.
+
+    ``Σ_t A[r, t] f(t)`` then has expectation f(truth) for these truths and 0 for all others.
+    """
+    groups = _alike(mechanism)
+    A = _least_variance(mechanism.matrix()[[members[0] for members in groups]], counts)
+    return A[:, [k for k, members in enumerate(groups) if len(members) == 1]]
+
+
+def _alike(mechanism: FiniteMechanism) -> list[list[int]]:
+    """Truths with equal rows of the channel, exactly."""
+    rows: dict[tuple[int, ...], list[int]] = {}
+    for code, row in enumerate(mechanism.weights()):
+        rows.setdefault(tuple(row), []).append(code)
+    return list(rows.values())
 
 
 def joint_inverse(
