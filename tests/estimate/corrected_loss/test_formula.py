@@ -211,6 +211,29 @@ def test_equal_rows_are_collapsed_without_a_difference(monkeypatch):
     assert np.allclose(few.covariance, many.covariance, rtol=1e-6)
 
 
+@pytest.mark.parametrize("bad", [0.0, -1.0, None, np.inf])
+def test_weights_must_be_positive(bad):
+    """Zero, negative, missing or infinite: one sentence that names the column."""
+    made = released(truth(200), survey='weight = "w"')
+    table = made.to_arrow()
+    weights = pa.array([bad, *table["w"].to_pylist()[1:]])
+    made = Release.from_table(made.manifest, table.set_column(table.column_names.index("w"), "w", [weights]))
+    with pytest.raises(EstimationError, match='column "w"'):
+        corrected_regression("cheated ~ smokes", made)
+
+
+def test_a_model_without_predictors_is_a_mean(noisy):
+    """Only an intercept: the corrected mean, by any family."""
+    from discreet import estimate
+
+    shares = estimate.frequencies(noisy, "cheated")
+    linear = corrected_regression("cheated ~ 1", noisy, family="linear")
+    assert np.isclose(linear.estimate[0], shares.estimate[1])
+    assert np.isclose(linear.std_error[0], shares.std_error[1], rtol=1e-3)
+    logit = corrected_regression("cheated ~ 1", noisy)
+    assert np.isclose(1 / (1 + np.exp(-logit.estimate[0])), shares.estimate[1])
+
+
 def test_a_randomised_blank_is_never_dropped():
     """Missing answers are one more value: the slope is about those who had an answer, with reported blanks kept."""
     table = truth(40_000)
