@@ -23,6 +23,7 @@ from benchmarks.peers import peer_results
 from benchmarks.privatise import binary_results, category_results
 from benchmarks.regression import regression_results
 from benchmarks.release import release_results
+from benchmarks.several_columns import several_results
 
 COLUMNS = ("work, one core", "against", "must reach", "measured", "verdict", "detail")
 
@@ -44,6 +45,7 @@ def suites(rows: int, *, quick: bool) -> dict[str, Callable[[], Iterator[Result]
         "integrity": lambda: integrity_results(small, 5),
         "attributes": lambda: attribute_results(quick=quick),
         "regression": lambda: regression_results(small, 9),
+        "several": lambda: several_results(10**6, 5),
         "bipartite": lambda: bipartite_results(10**6, 5),
         "laplace": lambda: laplace_results(small, 5),
     }
@@ -92,7 +94,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--only",
         action="append",
         metavar="NAME",
-        help="binary, categories, peers, estimate, release, integrity, regression, bipartite, attributes, laplace",
+        help="binary, categories, peers, estimate, release, integrity, regression, several, bipartite, attributes, "
+        "laplace",
     )
     parser.add_argument("--rows", type=int, help="rows of the file that is released (default: 10⁸, quick 10⁷)")
     parser.add_argument("--core", type=int, help="the core to run on (default: the quietest)")

@@ -7,16 +7,17 @@ every batch is coded alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet import limits
-from discreet.domains.columns import is_text
+from discreet.domains.columns import as_arrow, is_text
 from discreet.errors import EstimationError
 from discreet.estimate.formulas.distribution import Distribution
 from discreet.estimate.formulas.evaluation import evaluate
@@ -27,6 +28,8 @@ from discreet.estimate.formulas.transforms import Fixed, fixed
 
 Floats = NDArray[np.float64]
 Batches = Callable[[], Iterable[pa.RecordBatch]]
+#: Numbers of a column in the small frame that a model is laid out with.
+_SOME = 100
 
 
 class Matrices:
@@ -41,11 +44,21 @@ class Matrices:
     batches : function
         Returns the rows in these columns afresh whenever it is called: what depends on all rows is worked out first,
         in one pass, and one more for every transform inside another.
+    declared : mapping of str to array, optional
+        Columns whose values are known beforehand, in their declared order: the first is the reference of a category.
+        The batches need not have them.
     """
 
-    def __init__(self, predictors: str, variables: Sequence[str], batches: Batches) -> None:
+    def __init__(
+        self,
+        predictors: str,
+        variables: Sequence[str],
+        batches: Batches,
+        declared: Mapping[str, pa.Array] | None = None,
+    ) -> None:
         terms = read_terms(predictors)
         self.variables = tuple(variables)
+        self._declared = dict(declared or {})
         for name in terms.columns:
             if name not in self.variables:
                 raise EstimationError(f'the formula names "{name}", which is not one of the columns it may use')
@@ -55,6 +68,8 @@ class Matrices:
             if isinstance(factor, Call) and factor.function == "C" and isinstance(factor.argument, Column)
         }
         self._terms = terms
+        #: The values of every category.
+        self._levels: dict[str, pa.Array] = {}
         frame = self._scaffold(batches())
         for factor in terms.factors:
             if isinstance(factor, Call) and factor.function == "C":
@@ -81,20 +96,79 @@ class Matrices:
         """Names of the model's columns."""
         return tuple(str(name) for name in self._spec.column_names)
 
-    def matrix(self, batch: pa.RecordBatch | pa.Table) -> Floats:
-        """The model matrix of some rows; missing values become nan."""
-        frame = _frame(batch.select(list(self.variables))) if self.variables else _empty(batch.num_rows)
-        return np.asarray(self._made(self._spec, frame, self._values), dtype=float)
+    @property
+    def used(self) -> tuple[frozenset[str], ...]:
+        """For every column of the model, the columns of the table that it depends on."""
+        columns = {
+            factor.name if isinstance(factor, Column) else factor.text: frozenset(columns_of(factor))
+            for factor in self._terms.factors
+        }
+        used: list[frozenset[str]] = [frozenset()] * len(self.names)
+        for term, places in self._spec.term_indices.items():
+            for place in places:
+                used[place] = frozenset().union(*(columns.get(factor.expr, frozenset()) for factor in term.factors))
+        return tuple(used)
+
+    def matrix(self, batch: pa.RecordBatch | pa.Table, columns: NDArray[np.intp] | None = None) -> Floats:
+        """The model matrix of some rows; missing values become nan.
+
+        With ``columns``, these columns of it only, and the batch needs only what they use.
+        """
+        spec, variables = self._spec, list(self.variables)
+        if columns is not None:
+            chosen = set(columns.tolist())
+            terms = [term for term, places in spec.term_indices.items() if chosen & set(places)]
+            spec = spec.subset(terms)
+            used = {name for place in chosen for name in self.used[place]}
+            variables = [name for name in variables if name in used]
+        frame = _frame(batch.select(variables)) if variables else _empty(batch.num_rows)
+        self._order_categories(frame)
+        made = np.asarray(self._made(spec, frame, self._values), dtype=float)
+        if columns is None:
+            return made
+        order = [place for term in terms for place in self._spec.term_indices[term]]
+        return made[:, [order.index(place) for place in columns.tolist()]]
+
+    def refuse_unknown(self, batch: pa.RecordBatch | pa.Table) -> None:
+        """Refuse rows with a category that the rows of the model did not have: it would pass for the reference."""
+        for name, known in self._levels.items():
+            column = as_arrow(batch.column(name))
+            try:
+                found = pc.is_in(column, value_set=known.cast(column.type))
+            except pa.ArrowException:
+                raise EstimationError(f'column "{name}" is not of the type that the model was fitted with') from None
+            if not pc.all(found).as_py():
+                row = int(np.flatnonzero(~found.to_numpy(zero_copy_only=False))[0])
+                raise EstimationError(
+                    f'column "{name}", row {row} (counted from 0): the value is not one that the model knows'
+                )
 
     def _made(self, spec: Any, frame: Any, values: Callable[[Call, Any], Any]) -> Any:
-        calls = [factor for factor in self._terms.factors if isinstance(factor, Call)]
-        context = {call.text: _category(call, frame) if call.function == "C" else values(call, frame) for call in calls}
+        present = set(frame.columns)
+        calls = [f for f in self._terms.factors if isinstance(f, Call) and set(columns_of(f)) <= present]
+        context = {
+            call.text: self._category(call, frame) if call.function == "C" else values(call, frame) for call in calls
+        }
         try:
             return spec.get_model_matrix(frame, context=context, na_action="ignore")
         except EstimationError:
             raise
         except Exception as error:
             raise EstimationError(f"the formula cannot be applied ({type(error).__name__})") from None
+
+    def _category(self, call: Call, frame: Any) -> Any:
+        """A category with its contrasts and its levels: those of the call, or as they were declared."""
+        assert isinstance(call.argument, Column)
+        known = self._declared.get(call.argument.name)
+        return _category(call, frame, None if known is None else known.to_pylist())
+
+    def _order_categories(self, frame: Any) -> None:
+        """Give categories of text the order in which their values were declared."""
+        import pandas as pd
+
+        for name, values in self._declared.items():
+            if name in frame and is_text(values.type):
+                frame[name] = pd.Categorical(frame[name], categories=values.to_pylist())
 
     def _values(self, call: Call, frame: Any) -> Any:
         """The numbers of a call, finished; nan only where one of its columns is missing."""
@@ -132,19 +206,23 @@ class Matrices:
         """A small frame with every level of every category, and some numbers of the other columns."""
         import pandas as pd
 
-        levels: dict[str, Any] = dict.fromkeys(self.variables)
-        mixed = {name: MixedText(name) for name in self.variables if name not in self._categories}
+        levels: dict[str, Any] = dict.fromkeys(self.variables) | self._declared
+        read = [name for name in self.variables if name not in self._declared]
+        mixed = {name: MixedText(name) for name in read if name not in self._categories}
         rows = 0
         for batch in batches:
             rows += batch.num_rows
-            for name in self.variables:
+            for name in read:
                 column = _plain(batch.column(name))
                 if name in mixed and is_text(column.type):
                     mixed[name].add(column)
                 known = levels[name]
                 if known is not None and len(known) > limits.CATEGORY_LEVELS:
                     continue  # numbers: some of them are enough
-                seen = column.drop_null().unique()
+                seen = column.drop_null()
+                if not (is_text(column.type) or name in self._categories):
+                    seen = seen[:_SOME]
+                seen = seen.unique()
                 levels[name] = seen if known is None else pa.concat_arrays([known, seen]).unique()
         if rows == 0:
             raise EstimationError("there are no rows, and nothing to fit")
@@ -152,6 +230,8 @@ class Matrices:
             one.refuse_numbers_with_text()
         for name, values in levels.items():
             listed = values is not None and (is_text(values.type) or name in self._categories)
+            if listed:
+                self._levels[name] = values
             if listed and len(values) > limits.CATEGORY_LEVELS:
                 raise EstimationError(
                     f'column "{name}" is a category of the formula with more than '
@@ -159,14 +239,21 @@ class Matrices:
                 )
         if not self.variables:
             return _empty(2)
+        # Of numbers some are enough.
+        levels = {
+            name: values if values is None or is_text(values.type) or name in self._categories else values[:_SOME]
+            for name, values in levels.items()
+        }
         size = max(2, *(0 if values is None else len(values) for values in levels.values()))
         frame = {}
         for name, values in levels.items():
             if values is None or not len(values):
                 raise EstimationError(f'column "{name}" has no values')
             listed = values.to_pandas().sort_values(ignore_index=True)
-            frame[name] = pd.concat([listed] * -(-size // len(listed)), ignore_index=True)[:size]
-        return pd.DataFrame(frame)
+            frame[name] = listed.take(np.arange(size) % len(listed)).reset_index(drop=True)
+        made = pd.DataFrame(frame)
+        self._order_categories(made)
+        return made
 
 
 def _formula(terms: Terms) -> Any:
@@ -182,8 +269,8 @@ def _formula(terms: Terms) -> Any:
     return Formula([Term([lookup(factor) for factor in term] or [one]) for term in terms.terms])
 
 
-def _category(call: Call, frame: Any) -> Any:
-    """A category with its contrasts and, where they are given, its levels."""
+def _category(call: Call, frame: Any, known: list[Any] | None) -> Any:
+    """A category with its contrasts and, where they are given or known, its levels."""
     from formulaic.transforms import C
     from formulaic.transforms import contrasts as kinds
 
@@ -194,7 +281,7 @@ def _category(call: Call, frame: Any) -> Any:
     levels = call.option("levels")
     if levels is not None:
         levels = [_level(level, frame[call.argument.name]) for level in levels]
-    return C(frame[call.argument.name], chosen, levels=levels)
+    return C(frame[call.argument.name], chosen, levels=known if levels is None else levels)
 
 
 def _check_levels(call: Call, frame: Any) -> None:

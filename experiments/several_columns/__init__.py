@@ -1,0 +1,1 @@
+"""Coverage and error of regressions on several randomised columns."""

@@ -1,0 +1,259 @@
+"""A regression by formula on a release with any number of randomised columns on either side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet import arguments
+from discreet.errors import EstimationError
+from discreet.estimate.corrected_loss.cells import CellWeights
+from discreet.estimate.corrected_loss.collinearity import refuse_collinear, refuse_collinear_units
+from discreet.estimate.corrected_loss.evaluation import Evaluation
+from discreet.estimate.corrected_loss.fit import fit_corrected
+from discreet.estimate.corrected_loss.linear_moments import LinearMoments, Pair, Unit
+from discreet.estimate.corrected_loss.objective import CorrectedLoss, Sample
+from discreet.estimate.corrected_loss.outcome import Outcome, outcome_of
+from discreet.estimate.corrected_loss.randomised import Needed, Randomisation, randomised_column
+from discreet.estimate.corrected_loss.reading import Indices, complete_rows, distinct_rows, plain, sample_of
+from discreet.estimate.corrected_loss.result import CorrectedRegression
+from discreet.estimate.formulas import Matrices, Sides, read_formula, read_terms
+from discreet.estimate.formulas.expression import STATEFUL, calls_of, columns_of
+
+if TYPE_CHECKING:
+    from discreet.manifest import Block, Release
+
+Floats = NDArray[np.float64]
+
+
+def corrected_regression(
+    formula: str,
+    release: Release,
+    *,
+    family: str = "auto",
+    link: str = "logit",
+    missing: str = "error",
+    tau: float | None = None,
+    threshold: float | None = None,
+) -> CorrectedRegression:
+    """Fit a regression on a release, corrected for the randomisation of every column in it.
+
+    The loss of a row is replaced by ``Σ_t w(t) ℓ(θ; t)`` over every combination t of true values that its randomised
+    columns can have, with weights that undo the randomisation on average: nothing is assumed about the law of the
+    predictors. See :mod:`discreet.estimate.corrected_loss`.
+
+    Parameters
+    ----------
+    formula : str
+        ``"cheated ~ age + C(sex) + smokes"``, any of the columns randomised, with interactions and functions of them.
+    release : Release
+    family : {"auto", "linear", "binary", "multinomial", "ordinal", "poisson", "quantile", "huber", "hinge"}
+        "auto": binary for an outcome with two values, linear for numbers, multinomial for other values.
+    link : {"logit", "probit", "cauchit", "cloglog"}
+        Of a binary family.
+    missing : {"error", "drop"}
+        What to do with rows in which a public value, or the public blank of a private column, is missing. A blank that
+        was randomised as one more value is never dropped: its truth weighs nothing.
+    tau : float, optional
+        The quantile of a quantile family, the median by default.
+    threshold : float, optional
+        Of a huber family, in the units of the outcome; 1.345 residual spreads by default.
+
+    Returns
+    -------
+    CorrectedRegression
+    """
+    from discreet.manifest import Release
+
+    release = arguments.instance(release, Release, "release", EstimationError)
+    missing = arguments.choice(missing, "missing", ("error", "drop"), EstimationError)
+    sides = read_formula(formula)
+    for name in (sides.outcome, *sides.variables):
+        if name not in release.columns:
+            raise EstimationError(
+                f'the formula names "{name}", which the release does not have; '
+                f"it has {', '.join(release.columns)} (a column that a plan does not list is dropped)"
+            )
+    if sides.outcome in sides.variables:
+        raise EstimationError(f'"{sides.outcome}" stands on both sides of the formula')
+    fit = _Work(release, sides, missing, family, link, tau, threshold).fit()
+    return replace(fit, formula=formula.strip())
+
+
+@dataclass
+class _Work:
+    """One fit: which columns are read, and how rows become a corrected loss."""
+
+    release: Release
+    sides: Sides
+    missing: str
+    family: str
+    link: str
+    tau: float | None = None
+    threshold: float | None = None
+
+    def __post_init__(self) -> None:
+        blocks = {column: block for block in self.release.manifest.blocks for column in block.columns}
+        named = (*self.sides.variables, self.sides.outcome)
+        self.blocks: dict[str, Block] = {name: blocks[name] for name in named if name in blocks}
+        if not self.blocks:
+            raise EstimationError("no column of the formula was randomised: an ordinary regression needs no correction")
+        self.private = [name for name in self.sides.variables if name in self.blocks]
+        self.public = [name for name in self.sides.variables if name not in self.blocks]
+        self._refuse_transforms()
+        survey = self.release.survey
+        aside = [survey.weight, survey.cluster, survey.strata, *(block.by for block in self.blocks.values())]
+        names = [*named, *(name for name in aside if name is not None)]
+        # A blank that was randomised is an answer like any other.
+        checked = [n for n in names if n not in self.blocks or self.blocks[n].missing == "public"]
+        self.table, self.dropped = complete_rows(
+            self.release, list(dict.fromkeys(names)), list(dict.fromkeys(checked)), self.missing
+        )
+
+    def _refuse_transforms(self) -> None:
+        for factor in read_terms(self.sides.predictors).factors:
+            for call in calls_of(factor):
+                hidden = sorted(set(columns_of(call)) & set(self.private))
+                if call.function in STATEFUL and hidden:
+                    raise EstimationError(
+                        f'{call.text} depends on the distribution of "{hidden[0]}", which was randomised; write the '
+                        f"numbers into the formula, as in I(({hidden[0]} - 40) / 10) or I({hidden[0]} ** 2)"
+                    )
+
+    @cached_property
+    def randomisation(self) -> Randomisation:
+        """The randomised columns: predictors first."""
+        names = [*self.private, *([self.sides.outcome] if self.sides.outcome in self.blocks else [])]
+        columns = tuple(
+            randomised_column(name, self.blocks[name], self.table, predictor=name in self.private) for name in names
+        )
+        return Randomisation(columns, self.table.num_rows, self.sides.outcome in self.blocks)
+
+    @cached_property
+    def matrices(self) -> Matrices:
+        """The model's columns; the values of randomised columns are those that were declared."""
+        declared = {column.name: column.values for column in self.randomisation.columns if column.name in self.private}
+        read = self.public or [self.sides.outcome]
+        return Matrices(
+            self.sides.predictors,
+            self.sides.variables,
+            lambda: self.table.select(read).to_batches(),
+            declared,
+        )
+
+    def outcome(self) -> Outcome:
+        """The outcome, and its family."""
+        name, randomised = self.sides.outcome, self.randomisation.outcome
+        column = self.randomisation.columns[-1].values if randomised else plain(self.table[name])
+        return outcome_of(
+            name,
+            column,
+            randomised=randomised,
+            family=self.family,
+            link=self.link,
+            tau=self.tau,
+            threshold=self.threshold,
+        )
+
+    def fit(self) -> CorrectedRegression:
+        """Everything put together."""
+        randomisation, outcome, matrices = self.randomisation, self.outcome(), self.matrices
+        notes = [f"{self.dropped:,} rows with a missing value were left out"] if self.dropped else []
+        if randomisation.blanks:
+            notes.append(
+                f"a missing value was one of the values of {', '.join(randomisation.blanks)}: the model is about "
+                "people whose true answer was not missing"
+            )
+        notes += [column.merged for column in randomisation.columns if column.merged]
+        evaluation = Evaluation(matrices, randomisation.predictors, self.table, self.public)
+        by_moments = outcome.family.curvature == "square" and not (evaluation.mixed_at.size or randomisation.partial)
+        risk = (self._moments if by_moments else self._over_cells)(evaluation, outcome)
+        fit = fit_corrected(
+            risk,
+            matrices.names,
+            [column.name for column in randomisation.columns],
+            notes=notes,
+            matrices=matrices,
+            weighted=self.release.survey.weight is not None,
+        )
+        return replace(fit, modelled=outcome.modelled)
+
+    def _distinct(self, outcome: Outcome) -> tuple[Indices, Sample]:
+        """The first of every set of equal rows, and the sample that points to them."""
+        seen = [plain(self.table[name]) for name in self.public]
+        if not self.randomisation.outcome:
+            seen.append(pa.array(outcome.values[:, 0]))
+        seen += [code for column in self.randomisation.columns for code in column.codes]
+        first, back = distinct_rows(seen, self.table.num_rows)
+        return first, sample_of(self.release, self.table, back)
+
+    def _over_cells(self, evaluation: Evaluation, outcome: Outcome) -> CorrectedLoss:
+        """The corrected loss over every combination of true values."""
+        randomisation, matrices = self.randomisation, self.matrices
+        needed = needed_parts(evaluation.units, outcome.family.curvature, randomisation)
+        cells = randomisation.weights(range(len(randomisation.columns)), needed, outcome=randomisation.outcome)
+        rows, sample = self._distinct(outcome)
+        matrix = evaluation.cell_matrix(cells.truths(), rows)
+        refuse_collinear(matrix, matrices.names)
+        _, transform = outcome.family.parameters(matrices.names)
+        return CorrectedLoss(
+            outcome.family,
+            matrix,
+            cells.take(rows),
+            outcome.values if randomisation.outcome else outcome.values[rows],
+            sample,
+            matrices.names.index("Intercept") if "Intercept" in matrices.names else None,
+            transform,
+        )
+
+    def _moments(self, evaluation: Evaluation, outcome: Outcome) -> LinearMoments:
+        """The corrected squared loss, from the moments of single units and of pairs that were randomised together."""
+        randomisation, last = self.randomisation, len(self.matrices.names)
+        rows, sample = self._distinct(outcome)
+        parts = [
+            (evaluation.columns_of(unit), evaluation.axes(unit), values)
+            for unit, values in evaluation.unit_matrices.items()
+        ]
+        public, public_at = evaluation.public(rows), evaluation.public_at
+        if randomisation.outcome:
+            parts.append((np.array([last]), (len(randomisation.columns) - 1,), outcome.values.T))
+        else:
+            public = np.column_stack([public, outcome.values[rows]])
+            public_at = np.append(public_at, last)
+
+        def weights(axes: tuple[int, ...]) -> CellWeights:
+            return randomisation.weights(axes, lambda _: True, outcome=False).take(rows)
+
+        units = [Unit.of(at, weights(axes), values) for at, axes, values in parts]
+        pairs = [
+            Pair.of(units[i], units[j], weights((*parts[i][1], *parts[j][1])), (parts[i][2], parts[j][2]))
+            for i in range(len(parts))
+            for j in range(i)
+            if randomisation.together(parts[i][1], parts[j][1])
+        ]
+        refuse_collinear_units(public[:, : evaluation.public_at.size], evaluation, self.matrices.names)
+        return LinearMoments(public, public_at, units, pairs, sample)
+
+
+def needed_parts(units: Sequence[int], curvature: str, randomisation: Randomisation) -> Needed:
+    """Which columns the corrected loss has together, by axis.
+
+    A canonical loss ``b(η) − yη`` has the outcome together with one term at a time, a squared loss terms in pairs, any
+    other loss everything together. Terms are sums over *units*, columns that meet in a term.
+    """
+    outcome = len(units) if randomisation.outcome else None
+    if curvature == "general" or (outcome is not None and randomisation.columns[-1].blank):
+        return lambda _: True
+    most = 2 if curvature == "square" else len(units)
+
+    def needed(members: frozenset[int]) -> bool:
+        met = {units[axis] for axis in members if axis != outcome}
+        return len(met) <= (1 if outcome in members else most)
+
+    return needed

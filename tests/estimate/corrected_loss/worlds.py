@@ -1,0 +1,102 @@
+"""Small worlds in which every report can be listed: columns, channels and model matrices by hand."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from discreet import Categorical, design
+from discreet.estimate.corrected_loss.classes import Multinomial, Ordinal
+from discreet.estimate.corrected_loss.families import Linear, Poisson, binary_family
+from discreet.estimate.corrected_loss.formula import needed_parts
+from discreet.estimate.corrected_loss.model_matrix import CellMatrix
+from discreet.estimate.corrected_loss.objective import CorrectedLoss, Sample
+from discreet.estimate.corrected_loss.randomised import Randomisation, RandomisedColumn
+from discreet.mechanisms import ChannelResponse, GeneralizedResponse
+
+FAMILIES = {
+    "linear": Linear(),
+    "logit": binary_family("logit"),
+    "probit": binary_family("probit"),
+    "cauchit": binary_family("cauchit"),
+    "cloglog": binary_family("cloglog"),
+    "poisson": Poisson(),
+    "multinomial": Multinomial("abc"),
+    "ordinal": Ordinal("abc"),
+}
+#: Three reports for two truths, and one for which the best inverse is not the only one.
+WIDE = ChannelResponse([["1/2", "3/10", "1/5"], ["1/10", "3/10", "3/5"]])
+NAMES = ("Intercept", "w", "a", "b2", "b3", "a:w")
+W = 0.7
+
+
+def outcome_size(family):
+    """Classes of the outcome."""
+    return 3 if family.outcome == "classes" else 2
+
+
+def reports_of(sizes):
+    """Every combination of codes, one per row."""
+    return np.array(list(itertools.product(*(range(size) for size in sizes))))
+
+
+def model_rows(truths):
+    """The model matrix at true values (a, b): constant, public w, a, two dummies of b, and a:w."""
+    a, b = truths.T[:2].astype(float)
+    return np.column_stack([np.ones(a.size), np.full(a.size, W), a, b == 1, b == 2, a * W])
+
+
+def independent(family):
+    """Two randomised predictors and a randomised outcome, each on its own; the chance of every report by truth."""
+    mechanisms = [WIDE, GeneralizedResponse(3, 1.0), GeneralizedResponse(outcome_size(family), 1.5)]
+    reports = reports_of([one.shape[1] for one in mechanisms])
+    truths = reports_of([one.shape[0] for one in mechanisms])
+    columns = tuple(
+        RandomisedColumn(name, Categorical(list(range(one.shape[0]))), reports[:, k], (one,))
+        for k, (name, one) in enumerate(zip("aby", mechanisms, strict=True))
+    )
+    chance = np.ones((len(truths), len(reports)))
+    for k, one in enumerate(mechanisms):
+        chance *= one.matrix()[truths[:, k]][:, reports[:, k]]
+    return Randomisation(columns, len(reports), outcome=True), truths, chance
+
+
+def together(family, epsilons=(1.0, 1.5, 2.0), **options):
+    """The same columns randomised together."""
+    sizes = (2, 3, outcome_size(family))
+    joint = design.attributes(sizes, epsilons, **options).mechanism
+    reports = truths = reports_of(sizes)
+    columns = tuple(
+        RandomisedColumn(name, Categorical(list(range(size))), reports[:, k], joint=joint, position=k)
+        for k, (name, size) in enumerate(zip("aby", sizes, strict=True))
+    )
+    return Randomisation(columns, len(reports), outcome=True), truths, joint.view(0, 1, 2).matrix()
+
+
+def loss_of(family, randomisation, weights, units=(0, 1)):
+    """The corrected loss of rows that carry every report, with these weights."""
+    cells = randomisation.weights(range(3), needed_parts(units, family.curvature, randomisation), outcome=True)
+    X = model_rows(cells.truths())
+    n = randomisation.rows
+    matrix = CellMatrix(
+        np.tile(X[:1, :2], (n, 1)),
+        X[:, 2:5],
+        np.repeat(X[None, ::3, 5:], n, axis=0),  # differs with a only
+        np.arange(len(X)) // 3,
+        np.array([0, 1]),
+        np.array([2, 3, 4]),
+        np.array([5]),
+    )
+    _, transform = family.parameters(NAMES)
+    values = np.arange(outcome_size(family), dtype=float)[None, :]
+    return CorrectedLoss(family, matrix, cells, values, Sample(np.arange(n), weights), 0, transform)
+
+
+def parameters(family, seed=0):
+    """A point to evaluate at; thresholds in order."""
+    names, _ = family.parameters(NAMES)
+    theta = np.random.default_rng(seed).normal(size=len(names)) / 2
+    if family.name == "ordinal":
+        theta[-2:] = [-0.4, 0.9]
+    return theta
