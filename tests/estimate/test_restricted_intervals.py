@@ -72,10 +72,7 @@ def coverage(method, estimator, prevalences, n):
     """Exact coverage for the four-report design at each prevalence."""
     tables, _ = report_tables(np.full(4, 0.25), n)
     bounds = np.array(
-        [
-            frequencies(counts=c, mechanism=FOUR, method=estimator).interval_of(1, 0.95, method)
-            for c in tables
-        ]
+        [frequencies(counts=c, mechanism=FOUR, method=estimator).interval_of(1, 0.95, method) for c in tables]
     )
     found = []
     for prevalence in prevalences:

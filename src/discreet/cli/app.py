@@ -14,6 +14,7 @@ from discreet.cli.estimate import estimate_app
 from discreet.cli.keys import keys_app
 from discreet.cli.plan import plan_command
 from discreet.cli.release import release_command
+from discreet.cli.statistics import add_statistics
 
 # Pretty tracebacks show local variables, and these can hold private values.
 app = typer.Typer(
@@ -27,6 +28,7 @@ app = typer.Typer(
 app.command("plan")(plan_command)
 app.command("design")(design_command)
 app.command("release")(release_command)
+add_statistics(estimate_app)
 app.add_typer(estimate_app, name="estimate")
 app.command("audit")(audit_command)
 app.add_typer(keys_app, name="keys")

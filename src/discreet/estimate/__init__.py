@@ -8,6 +8,8 @@ debiased answers:
 * :func:`frequencies`: ``f̂ = A p̂``, overall or by group, from a simple random sample or a survey with weights,
   strata and clusters, also when rows were asked under different designs. Maximum likelihood on the simplex is
   there by name.
+* :func:`mean`, :func:`total`, :func:`expectation`, :func:`quantile` and :func:`correlation` of a column with numbers,
+  private or public, overall or by group, with differences and ratios of groups.
 * :func:`crosstab`: ``F̂ = A₁ P̂ A₂ᵀ`` for two columns, with a test of independence that is valid after
   randomisation.
 
@@ -15,14 +17,20 @@ Regressions are fitted by maximum likelihood through the channel: :func:`glm` by
 :func:`binary_regression`, :func:`multinomial_regression` and :func:`predictor_regression` on arrays.
 
 Estimates are never clipped: an unbiased frequency may lie outside [0, 1]. Intervals are, and one that becomes
-empty says that the reports contradict the design. Results are frozen and share ``.estimate``, ``.std_error``,
-``.covariance``, ``.interval(level, method)``, ``.summary()`` and ``.to_dict()``.
+empty says that the reports contradict the design. Results are frozen and have one base, ``result``: ``.estimate``,
+``.std_error``, ``.covariance``, ``.interval(level, method)``, ``.summary()``, ``.to_dict()``, ``.to_frame()``,
+``.to_markdown()``, ``.to_latex()``, and a table in a notebook.
 
-Reading order: ``moments`` (one debiased answer), ``spread`` (how shares vary), ``intervals``, ``simplex`` (maximum
-likelihood); ``rows``, ``tally``, ``survey`` and ``evidence`` bring the reports in; ``result`` holds what comes out.
+Reading order: ``moments`` (one debiased answer), ``spread`` (how shares vary), ``intervals``, ``wilson``, ``simplex``
+(maximum likelihood); ``rows``, ``tally``, ``survey``, ``evidence`` and ``collecting`` bring the reports in;
+``frequency_estimator`` and ``frequency_table`` for frequencies, ``debiased_scores``, ``linearised_means`` and
+``woodruff`` for means and quantiles.
 """
 
+from discreet.estimate.contrast import Contrast
+from discreet.estimate.correlation import Correlation, correlation
 from discreet.estimate.crosstab import CrossTab, crosstab, crosstab_of_reports
+from discreet.estimate.expectation import expectation
 from discreet.estimate.frequencies import frequencies
 from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.grouped import GroupedFrequencies
@@ -42,12 +50,20 @@ from discreet.estimate.likelihood import (
     predictor_regression,
 )
 from discreet.estimate.m_estimation import MEstimate, losses, m_estimate, regression
+from discreet.estimate.mean import mean
+from discreet.estimate.quantile import quantile
+from discreet.estimate.quantile_result import Quantiles
+from discreet.estimate.statistic import Statistic
+from discreet.estimate.top_frequencies import TopFrequencies
+from discreet.estimate.total import total
 from discreet.estimate.totals import Totals
 from discreet.estimate.value_frequency import ValueFrequency
 
 __all__ = [
     "BinaryRegression",
     "Comparison",
+    "Contrast",
+    "Correlation",
     "CrossTab",
     "Frequencies",
     "FrequencyBounds",
@@ -57,19 +73,27 @@ __all__ = [
     "MEstimate",
     "MultinomialRegression",
     "PredictorRegression",
+    "Quantiles",
+    "Statistic",
+    "TopFrequencies",
     "Totals",
     "ValueFrequency",
     "binary_regression",
     "binary_regression_batches",
     "compare",
+    "correlation",
     "crosstab",
     "crosstab_of_reports",
+    "expectation",
     "frequencies",
     "glm",
     "joint_table",
     "losses",
     "m_estimate",
+    "mean",
     "multinomial_regression",
     "predictor_regression",
+    "quantile",
     "regression",
+    "total",
 ]

@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.estimate.likelihood import inference, table
+from discreet.estimate import coefficient_table as layout
+from discreet.estimate.intervals import two_tails
 from discreet.estimate.result import Result, frozen
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
 
@@ -51,7 +52,7 @@ class Coefficients(Result):
     @cached_property
     def p_values(self) -> Floats:
         """Two-sided p values of the hypothesis that a coefficient is zero."""
-        return frozen(inference.two_tails(self.z, self.degrees_of_freedom))
+        return frozen(two_tails(self.z, self.degrees_of_freedom))
 
     @property
     def title(self) -> str:
@@ -70,9 +71,8 @@ class Coefficients(Result):
     def _labels(self) -> tuple[str, ...]:
         return self.names
 
-    @staticmethod
-    def _write(value: float) -> str:
-        return table.figure(value)
+    def _write(self, value: float) -> str:
+        return layout.figure(value)
 
     def _said(self, bounds: Floats, method: str | None) -> tuple[str, ...]:
         """The notes below these intervals."""
@@ -87,7 +87,7 @@ class Coefficients(Result):
         """The table of coefficients, with what was fitted above it and what to know below it."""
         bounds = self.interval(level, method)
         rows = zip(self.names, self.coefficients, self.std_error, self.z, self.p_values, bounds, strict=True)
-        return table.summary(self.title, self.header(), rows, level, self._said(bounds, method), self._letter)
+        return layout.summary(self.title, self.header(), rows, level, self._said(bounds, method), self._letter)
 
     def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
         del most  # a fit is read as a whole
@@ -98,11 +98,11 @@ class Coefficients(Result):
             title=self.heading(),
             columns=(
                 labels("name", self.names),
-                Column("estimate", self.coefficients, "coef", table.figure),
-                Column("std_error", self.std_error, "std err", table.figure),
-                Column(letter, self.z, write=table.ratio),
-                Column("p_value", self.p_values, f"P>|{letter}|", table.p_value),
-                Ends(heading, bounds, write=table.ratio),
+                Column("estimate", self.coefficients, "coef", layout.figure),
+                Column("std_error", self.std_error, "std err", layout.figure),
+                Column(letter, self.z, write=layout.ratio),
+                Column("p_value", self.p_values, f"P>|{letter}|", layout.p_value),
+                Ends(heading, bounds, write=layout.ratio),
             ),
             rows=len(self.names),
             facts=tuple(self.header()),

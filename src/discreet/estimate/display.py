@@ -28,6 +28,20 @@ def amount(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:,.1f}"
 
 
+def measured(value: float) -> str:
+    """A mean in the units of its column: six figures, thousands set apart."""
+    if not math.isfinite(value):
+        return "–" if math.isnan(value) else ("∞" if value > 0 else "-∞")
+    return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.1f}"
+
+
+def p_value(value: float) -> str:
+    """A p value to four places, small ones to two figures."""
+    if math.isnan(value):
+        return "–"
+    return f"{value:.4f}" if value >= 1e-4 else f"{value:.2g}"
+
+
 def count(value: float) -> str:
     """A number of people, with thousands set apart."""
     return f"{int(value):,}"

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from discreet.domains import FiniteDomain
 from discreet.errors import DomainError
@@ -27,6 +27,9 @@ from discreet.mechanisms.inverse import Inverse
 
 if TYPE_CHECKING:
     from discreet.estimate.joint.channels import JointChannels
+    from discreet.estimate.quantile_result import Quantiles
+    from discreet.estimate.statistic import Statistic
+    from discreet.estimate.top_frequencies import TopFrequencies
     from discreet.estimate.totals import Totals
 
 Floats = NDArray[np.float64]
@@ -208,6 +211,30 @@ class Frequencies(Result):
             frequencies=self,
             survey=survey if horvitz_thompson else None,
         )
+
+    def mean(self, positions: ArrayLike | None = None) -> Statistic:
+        """The mean of the values, with its error; numbers as for :func:`discreet.estimate.mean`."""
+        from discreet.estimate.linear_functionals import mean_of_frequencies
+
+        return mean_of_frequencies(self, positions)
+
+    def functional(self, scores: ArrayLike) -> Statistic:
+        """``Σ_x c_x f_x`` for one number per value, with its error."""
+        from discreet.estimate.linear_functionals import functional
+
+        return functional(self, scores)
+
+    def quantile(self, p: float = 0.5, positions: ArrayLike | None = None) -> Quantiles:
+        """The quantile of the values at p, with its interval; see :func:`discreet.estimate.quantile`."""
+        from discreet.estimate.frequency_distribution import quantile_of_frequencies
+
+        return quantile_of_frequencies(self, p, positions)
+
+    def top(self, k: int = 10) -> TopFrequencies:
+        """The k most frequent values, with intervals that hold although they were picked out."""
+        from discreet.estimate.top_frequencies import top
+
+        return top(self, k)
 
     def _labels(self) -> Any:
         return self.labels

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
 from discreet.estimate import display
+from discreet.estimate.contrast import Contrast, difference_of_frequencies
 from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.intervals import checked_level
 from discreet.estimate.result import Result, frozen
-from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
+from discreet.estimate.result_table import Column, Ends, ResultTable, group_columns, interval_heading, labels
 
 Floats = NDArray[np.float64]
 
@@ -91,6 +92,17 @@ class GroupedFrequencies(Result, Mapping[Any, Frequencies]):
         """Which intervals are empty, shape (groups, values)."""
         return np.stack([result.empty(level, method) for result in self.results.values()])
 
+    def compare(self, first: Any, second: Any) -> Contrast:
+        """The difference of every frequency between two groups, first − second, with a test that there is none.
+
+        The groups of a survey are not independent where clusters reach into both, and the standard errors know it.
+        """
+        for group in (first, second):
+            if group not in self.results:
+                known = ", ".join(display.label_text(label) for label in self.groups[: display.SHOWN])
+                raise EstimationError(f"compare names a group that is not there; the groups are {known}")
+        return difference_of_frequencies(self.results[first], self.results[second], (first, second))
+
     def __getitem__(self, group: Any) -> Frequencies:
         return self.results[group]
 
@@ -153,13 +165,3 @@ class GroupedFrequencies(Result, Mapping[Any, Frequencies]):
             ],
             "notes": list(self.notes),
         }
-
-
-def group_columns(groups: Sequence[Any], by: str | tuple[str | None, ...] | None) -> list[Column]:
-    """The columns of a table that say which group a row is about, one for each column of ``by``."""
-    if not isinstance(by, tuple):
-        return [labels(by or "group", groups)]
-    return [
-        labels(name or ("group" if len(by) == 1 else f"group {place + 1}"), [group[place] for group in groups])
-        for place, name in enumerate(by)
-    ]

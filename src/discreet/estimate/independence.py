@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
+from discreet.estimate import display
 from discreet.estimate.channels import Channels
 from discreet.estimate.evidence import Evidence
 from discreet.estimate.moments import refuse_large
@@ -69,7 +70,7 @@ class IndependenceTest(Shown):
             figure = f"χ² = {self.statistic:.4g}, df = {self.df:g}"
         else:
             figure = f"F = {self.statistic:.4g}, df = {self.df:.4g} and {self.df_denominator:.4g}"
-        text = f"Independence of the true values ({self.method}): {figure}, p = {_shown_p(self.p_value)}"
+        text = f"Independence of the true values ({self.method}): {figure}, p = {display.p_value(self.p_value)}"
         return text + "".join(f"\nNote: {note}." for note in self.notes)
 
     def _page(self) -> ResultTable:
@@ -80,13 +81,13 @@ class IndependenceTest(Shown):
         ]
         if self.df_denominator is not None:
             columns.append(Column("df_denominator", [self.df_denominator], write="{:.4g}".format))
-        columns.append(Column("p_value", [self.p_value], "p", _shown_p))
+        columns.append(Column("p_value", [self.p_value], "p", display.p_value))
         title = f"Independence of the true values ({self.method})"
         return ResultTable(title=title, columns=tuple(columns), rows=1, notes=self.notes)
 
     def _figures(self) -> tuple[str, ...]:
         letter = "χ²" if self.df_denominator is None else "F"
-        return (f"{letter} = {self.statistic:.4g}", f"df = {self.df:.4g}", f"p = {_shown_p(self.p_value)}")
+        return (f"{letter} = {self.statistic:.4g}", f"df = {self.df:.4g}", f"p = {display.p_value(self.p_value)}")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
@@ -99,10 +100,6 @@ class IndependenceTest(Shown):
             "p_value": self.p_value,
             "notes": list(self.notes),
         }
-
-
-def _shown_p(p: float) -> str:
-    return f"{p:.4f}" if p >= 1e-4 else f"{p:.2g}"
 
 
 def independence_test(evidence: Evidence, first: Channels, second: Channels) -> IndependenceTest:

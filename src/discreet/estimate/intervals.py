@@ -38,6 +38,15 @@ def two_sided_quantile(level: float, degrees_of_freedom: float = math.inf) -> fl
     return -float(stdtrit(degrees_of_freedom, tail))
 
 
+def two_tails(z: Floats, degrees_of_freedom: float = math.inf) -> Floats:
+    """``P(|N(0, 1)| > |z|)``, or of Student's t."""
+    from scipy.special import ndtr, stdtr
+
+    if math.isinf(degrees_of_freedom):
+        return np.asarray(2.0 * ndtr(-np.abs(z)))
+    return np.asarray(2.0 * stdtr(degrees_of_freedom, -np.abs(z)))
+
+
 def wald(estimate: Floats, std_error: Floats, quantile: float) -> Floats:
     """``π̂ ± z·se``. Not clipped: it is an approximation, and an end outside [0, 1] says how rough it is."""
     return np.stack([estimate - quantile * std_error, estimate + quantile * std_error], axis=-1)

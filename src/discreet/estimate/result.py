@@ -127,12 +127,15 @@ class Result(Shown):
         numbers = zip(np.ravel(self.estimate), np.ravel(self.std_error), strict=True)
         for label, (value, error) in zip(self._labels(), numbers, strict=False):
             name = _cut(display.label_text(label), _LABEL)
-            yield f"{name} {self._write(value)} ({self._write(error)})".lstrip()
+            yield f"{name} {self._write(value)} ({self._write_error(error)})".lstrip()
 
-    @staticmethod
-    def _write(value: float) -> str:
+    def _write(self, value: float) -> str:
         """A figure as text."""
         return display.number(value)
+
+    def _write_error(self, value: float) -> str:
+        """A standard error as text."""
+        return self._write(value)
 
     def summary(self, level: float = 0.95, method: str | None = None) -> str:
         """A table to read: what each quantity is, estimate, standard error, interval, and the notes."""

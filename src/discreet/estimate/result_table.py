@@ -112,6 +112,16 @@ class Ends:
         return {name: _listed(self.bounds[:, end]) for end, name in enumerate(self.names)}
 
 
+def group_columns(groups: Sequence[Any], by: str | tuple[str | None, ...] | None) -> list[Column]:
+    """The columns of a table that say which group a row is about, one for each column of ``by``."""
+    if not isinstance(by, tuple):
+        return [labels(by or "group", groups)]
+    return [
+        labels(name or ("group" if len(by) == 1 else f"group {place + 1}"), [group[place] for group in groups])
+        for place, name in enumerate(by)
+    ]
+
+
 def interval_heading(level: float, method: str | None) -> str:
     """Such as ``95 % interval (wilson)``: a reader always sees what was used."""
     return f"{display.percent(level)} interval" + (f" ({method})" if method else "")

@@ -39,6 +39,13 @@ class Spread(ABC):
     def covariance(self, correction: Inverse) -> Floats:
         """Covariance matrix of A·p̂."""
 
+    @abstractmethod
+    def score_variances(self, scores: Floats, squares: Floats) -> Floats:
+        """Variances of ``Σ_y a_y p̂_y`` for each row a of scores, at any number of reports.
+
+        ``squares`` holds the debiased squares of the numbers behind each row, ``Aᵀc²`` for ``a = Aᵀc``.
+        """
+
 
 @dataclass(frozen=True, eq=False)
 class Multinomial(Spread):
@@ -59,6 +66,12 @@ class Multinomial(Spread):
                 correction.scale**2 * (np.diag(self.shares) - np.outer(self.shares, self.shares)) / self.n
             )
         return correction.covariance(self.shares) / self.n
+
+    def score_variances(self, scores: Floats, squares: Floats) -> Floats:
+        """The variance of the score of one person, over n."""
+        del squares  # people are a sample: what their truths add is part of the variance
+        centred = scores - (scores @ self.shares)[:, None]
+        return np.asarray(centred**2 @ self.shares / self.n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +97,10 @@ class Randomisation(Spread):
         """The full matrix."""
         refuse_large(correction.shape[0])
         return table_covariance(correction, self.squares) / self.total**2
+
+    def score_variances(self, scores: Floats, squares: Floats) -> Floats:
+        """``Σ_y s_y (a_y² − (Aᵀc²)_y)/(Σw)²``: what the truths contribute is taken off."""
+        return np.asarray((scores**2 - squares) @ self.squares / self.total**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +156,33 @@ class Linearised(Spread):
     def covariance(self, correction: Inverse) -> Floats:
         """A S Aᵀ."""
         return self._full(correction, self.shares, self.total)
+
+    def score_variances(self, scores: Floats, squares: Floats) -> Floats:
+        """``Σ_h k_h Σ_c (t_hc − t̄_h)²`` for the sums t_hc of centred scores over clusters."""
+        del squares  # people are a sample
+        centre = scores @ self.shares
+        centred = scores - centre[:, None]
+        if isinstance(self.rows, np.ndarray):
+            within = centred**2 @ self.g
+        else:
+            within = np.sum(np.asarray(self.rows @ centred.T) ** 2, axis=0)
+        sums = self.strata @ centred.T
+        return np.asarray(np.maximum(within - self.factors @ sums**2, 0.0) / self.total**2)
+
+    def cross_covariance(self, other: Linearised, correction: Inverse) -> Floats:
+        """Covariance of A·p̂ of this group with that of another group of the same sample.
+
+        No row is in both; what ties them are clusters that reach into both, and the centring of strata.
+        """
+        refuse_large(max(correction.shape))
+        own, its = ((one.strata - np.outer(one.strata.sum(axis=1), one.shares)) / one.total for one in (self, other))
+        middle = -(own.T * self.factors) @ its
+        if not isinstance(self.rows, np.ndarray):
+            parts = [
+                (one.rows.toarray() - np.outer(one.rows.sum(axis=1), one.shares)) / one.total for one in (self, other)
+            ]
+            middle = middle + parts[0].T @ parts[1]
+        return correction.sandwich(middle)
 
     def total_variances(self, correction: Inverse) -> Floats:
         """Variances of the Horvitz–Thompson totals ``A Σ w_i e_{y_i}``: the same sums, not centred at p̂."""

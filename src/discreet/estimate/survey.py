@@ -33,6 +33,14 @@ class Roles:
         return self.weights or self.strata or self.clusters or self.groups
 
 
+def refuse_single_units(units_in: Ints, roles: Roles) -> None:
+    """Refuse a stratum of one cluster (or row), which shows no spread; ``units_in`` counts them by stratum."""
+    if units_in.min() < 2:
+        where, remedy = ("a stratum", "; merge it with another") if roles.strata else ("the sample", "")
+        what = "cluster" if roles.clusters else "row"
+        raise EstimationError(f"{where} has a single {what}, so its variance cannot be estimated{remedy}")
+
+
 class SurveyTally:
     """Sums by stratum, cluster, group and report, over batches of rows."""
 
@@ -100,10 +108,7 @@ class SurveyTally:
     ) -> tuple[Linearised, tuple[str, ...]]:
         """The spread of one group: the clusters of the whole sample count, with zeros where the group is absent."""
         stratum_of, clusters_in = self._clusters_by_stratum()
-        if clusters_in.min() < 2:
-            where, remedy = ("a stratum", "; merge it with another") if self._roles.strata else ("the sample", "")
-            what = "cluster" if self._roles.clusters else "row"
-            raise EstimationError(f"{where} has a single {what}, so its variance cannot be estimated{remedy}")
+        refuse_single_units(clusters_in, self._roles)
         if clusters_in.size * self._reports > _MAX_STRATUM_CELLS:
             raise EstimationError(
                 f"{clusters_in.size:,} strata with {self._reports:,} reports each are more than memory should hold; "

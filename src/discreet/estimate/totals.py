@@ -73,8 +73,7 @@ class Totals(Result):
     def _labels(self) -> Any:
         return self.labels
 
-    @staticmethod
-    def _write(value: float) -> str:
+    def _write(self, value: float) -> str:
         return display.amount(value)
 
     def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:

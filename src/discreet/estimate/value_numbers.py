@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
-from discreet.domains import Binary, FiniteDomain, WithBlank
+from discreet.domains import Binary, FiniteDomain, Ordinal, WithBlank
 from discreet.errors import EstimationError
 
 Floats = NDArray[np.float64]
@@ -72,3 +72,12 @@ def _own(domain: Any, known: int, column: str | None) -> Floats:
         f"{where} values without numbers, which have no mean and no quantiles: give positions, one number for each of "
         f"the {known} values, or use frequencies"
     )
+
+
+def value_names(labels: Any) -> dict[float, Any]:
+    """What a value is called, by its number, for ordered values that are words; empty where numbers say it all."""
+    domain = labels.inner if isinstance(labels, WithBlank) else labels
+    if not isinstance(domain, (Binary, Ordinal)):
+        return {}
+    names = {float(number): domain.label(code) for code, number in enumerate(value_numbers(domain, domain.size))}
+    return names if any(isinstance(name, str) for name in names.values()) else {}

@@ -11,13 +11,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.domains import Domain, WithBlank
+from discreet.domains import FiniteDomain, WithBlank
 from discreet.domains.columns import is_text
 from discreet.errors import DomainError, EstimationError, NotIdentifiedError
 from discreet.estimate.corrected_loss.cells import CellWeights, Source, refuse_too_many
 from discreet.estimate.corrected_loss.right_inverse import joint_inverse, merged_inverse, right_inverse, told_apart
-from discreet.manifest import Block
-from discreet.manifest.block import design_name
+from discreet.manifest.blocks import Block, JointBlock, design_name
 from discreet.mechanisms import FiniteMechanism
 from discreet.mechanisms.joint import JointResponse
 
@@ -36,7 +35,7 @@ class RandomisedColumn:
     Attributes
     ----------
     name : str
-    truths : Domain
+    truths : FiniteDomain
         The values that count: a blank that is one more value has been taken out.
     size : int
         How many there are, and in the channel the blank after them.
@@ -55,7 +54,7 @@ class RandomisedColumn:
     """
 
     name: str
-    truths: Domain
+    truths: FiniteDomain
     reports: Ints
     mechanisms: tuple[FiniteMechanism, ...] = ()
     designs: Ints | None = None
@@ -121,23 +120,22 @@ def randomised_column(name: str, block: Block, table: pa.Table, *, predictor: bo
     A predictor that holds numbers may have values that its mechanism does not tell apart: they are left out, which a
     model of the mean given the predictors allows. An outcome may not.
     """
-    joint = block.mechanism if isinstance(block.mechanism, JointResponse) else None
+    domain = block.truths_of(name)
+    if not isinstance(domain, FiniteDomain):
+        raise EstimationError(
+            f'column "{name}" holds numbers with noise, which have no finite list of truths; columns of such a block '
+            "cannot stand beside other randomised columns yet"
+        )
+    joint = block.mechanism if isinstance(block, JointBlock) else None
     position = block.columns.index(name)
-    domain = block.domain if joint is None else block.domains[position]
+    mechanisms = () if joint is not None else tuple(block.channels_of(name).values())
     designs = None
-    mechanisms: list[Any] = [] if joint is not None else [block.mechanism]
     if block.by is not None:
-        mechanisms = list(block.designs.values())
         known = {label: place for place, label in enumerate(block.designs)}
         named = [known.get(design_name(label), -1) for label in table[block.by].to_pylist()]
         designs = np.array(named, np.int64)
         if (designs < 0).any():
             raise EstimationError(f'column "{block.by}" names a design that the manifest does not have')
-    if not all(isinstance(one, FiniteMechanism) for one in mechanisms):
-        raise EstimationError(
-            f'column "{name}" holds numbers with noise, which have no finite list of truths; columns of such a block '
-            "cannot stand beside other randomised columns yet"
-        )
     try:
         reports = block.reports_of(name).encode(table[name].combine_chunks(), column=name)
     except DomainError as error:
@@ -148,7 +146,7 @@ def randomised_column(name: str, block: Block, table: pa.Table, *, predictor: bo
         name,
         domain.inner if isinstance(domain, WithBlank) else domain,
         reports.astype(np.int64),
-        tuple(mechanisms),
+        mechanisms,
         designs,
         joint,
         position,
@@ -157,7 +155,7 @@ def randomised_column(name: str, block: Block, table: pa.Table, *, predictor: bo
     )
 
 
-def _kept(mechanism: FiniteMechanism, domain: Domain) -> NDArray[np.intp] | None:
+def _kept(mechanism: FiniteMechanism, domain: FiniteDomain) -> NDArray[np.intp] | None:
     """The true values that a model of numbers is fitted to, where the mechanism does not tell all of them apart."""
     try:
         _ = mechanism.inverse

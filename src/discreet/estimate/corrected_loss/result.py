@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from discreet.estimate.corrected_loss.prediction import Predictions, marginal_ef
 from discreet.estimate.corrected_loss.reading import plain
 from discreet.estimate.formulas import Matrices
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
-from discreet.estimate.likelihood import inference, table
+from discreet.estimate.likelihood import inference
 from discreet.estimate.likelihood.effects import MarginalEffects
 from discreet.estimate.likelihood.inference import Test
 from discreet.estimate.likelihood.sampling import Sampling
@@ -67,11 +66,6 @@ class CorrectedRegression(MEstimate):
     def degrees_of_freedom(self) -> float:
         """Of Student's t: clusters minus strata, infinite where rows are independent."""
         return math.inf if self.sampling is None else self.sampling.degrees_of_freedom
-
-    @cached_property
-    def p_values(self) -> Floats:
-        """Two-sided p values of the hypothesis that a coefficient is zero."""
-        return inference.two_tails(self.z, self.degrees_of_freedom)
 
     def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
         """Confidence intervals: estimate ± z × standard error; with clusters or strata Student's t in place of z."""
@@ -158,10 +152,15 @@ class CorrectedRegression(MEstimate):
             return f"sandwich ({self.sampling.clusters:,} clusters)"
         return f"sandwich ({self.sampling.clusters:,} units in {self.sampling.strata:,} strata)"
 
-    def summary(self, level: float = 0.95, method: str | None = None) -> str:
-        """The table of coefficients, with what was fitted above it and what to know below it."""
+    @property
+    def title(self) -> str:
+        """How a summary calls the model."""
+        return "Regression on randomised columns"
+
+    def header(self) -> list[tuple[str, str]]:
+        """What a summary says about the model, as pairs of name and text."""
         named = [("Formula", self.formula), ("Modelled", self.modelled)]
-        header = [
+        return [
             *((name, text) for name, text in named if text is not None),
             ("Randomised", ", ".join(self.randomised)),
             ("Family", self.family.described()),
@@ -170,15 +169,10 @@ class CorrectedRegression(MEstimate):
             ("Covariance", self._covariance_text),
             ("Converged", "yes" if self.converged else "no"),
         ]
-        bounds = self.interval(level, method)
-        rows = zip(self.names, self.coefficients, self.std_error, self.z, self.p_values, bounds, strict=True)
-        notes = ((self.status,) if self.status != "converged" else ()) + self.notes
-        letter = "z" if math.isinf(self.degrees_of_freedom) else "t"
-        return table.summary("Regression on randomised columns", header, rows, level, notes, letter)
 
-    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""
-        return super().to_dict(level) | {
+        return super().to_dict(level, method) | {
             "family": self.family.name,
             "randomised": list(self.randomised),
             "cells": self.cells,

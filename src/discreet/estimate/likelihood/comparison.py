@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate import display
+from discreet.estimate.coefficient_table import figure, ratio
 from discreet.estimate.intervals import checked_level
 from discreet.estimate.likelihood.result import LikelihoodFit
-from discreet.estimate.likelihood.table import figure, ratio
 from discreet.estimate.result import Result, frozen
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
 

@@ -152,15 +152,6 @@ def f_tail(statistic: float, degrees_of_freedom: int, denominator: float) -> flo
     return float(fdtrc(degrees_of_freedom, denominator, ratio))
 
 
-def two_tails(z: Floats, degrees_of_freedom: float = math.inf) -> Floats:
-    """``P(|N(0, 1)| > |z|)``, or of Student's t."""
-    from scipy.special import ndtr, stdtr
-
-    if math.isinf(degrees_of_freedom):
-        return np.asarray(2.0 * ndtr(-np.abs(z)))
-    return np.asarray(2.0 * stdtr(degrees_of_freedom, -np.abs(z)))
-
-
 def wald_statistic(difference: Floats, matrix: Floats) -> float:
     """``d' V⁻¹ d``; nan when V is not finite."""
     if not np.isfinite(matrix).all():

@@ -32,18 +32,7 @@ def expectation(
     """The mean over rows of the corrected function, with its standard error."""
     if sample.outcome is not None or sample.public.size:
         raise EstimationError("an expectation is of a function of the reports alone: no outcome, no public columns")
-    notes = ["the noise was ignored: this is biased"] if method == "naive" else []
-    coarse = _is_coarse(sample)
-    if coarse and method != "naive" and (loss.laplacian is None or method == "box"):
-        _check_grid(sample, method)
-        step = sample.mechanism.grid[0]
-        notes.append(f"corrected on the grid of the reports: the true numbers must be multiples of {step:g}")
-        answers = on_the_grid(_rows_of(loss.function, "the function"), sample)
-    elif method == "exact" and sample.mechanism.zero_probability > 0 and sample.mechanism.dimension > 1:
-        answers, draws, share = _by_draws(loss, sample, randomness)
-        notes.append(monte_carlo_note(draws, share))
-    else:
-        answers = corrected(loss, sample, method, randomness)
+    answers, notes = corrected_answers(loss, sample, method, randomness)
     n = sample.n
     mean = answers.mean(axis=0)
     centred = answers - mean
@@ -67,7 +56,26 @@ def expectation(
     )
 
 
-def _is_coarse(sample: Sample) -> bool:
+def corrected_answers(
+    loss: Expectation, sample: Sample, method: str, randomness: Randomness | None
+) -> tuple[Floats, list[str]]:
+    """The corrected function of every row, n × k, and what to know about it."""
+    notes = ["the noise was ignored: this is biased"] if method == "naive" else []
+    coarse = is_coarse(sample)
+    if coarse and method != "naive" and (loss.laplacian is None or method == "box"):
+        _check_grid(sample, method)
+        step = sample.mechanism.grid[0]
+        notes.append(f"corrected on the grid of the reports: the true numbers must be multiples of {step:g}")
+        answers = on_the_grid(_rows_of(loss.function, "the function"), sample)
+    elif method == "exact" and sample.mechanism.zero_probability > 0 and sample.mechanism.dimension > 1:
+        answers, draws, share = _by_draws(loss, sample, randomness)
+        notes.append(monte_carlo_note(draws, share))
+    else:
+        answers = corrected(loss, sample, method, randomness)
+    return answers, notes
+
+
+def is_coarse(sample: Sample) -> bool:
     """Whether rounding shows: the grid is above a twentieth of the scale of the noise."""
     mechanism = sample.mechanism
     return any(_COARSE * step > one / math.sqrt(2) for step, one in zip(mechanism.grid, mechanism.scale, strict=True))

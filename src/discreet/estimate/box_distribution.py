@@ -1,0 +1,149 @@
+"""The distribution function of one coordinate of a box, from reports with zero-inflated Laplace noise.
+
+The corrected indicator of ``x ≤ t`` is ``1(x₁ ≤ t)/δ₀ + (1 − 1/δ₀) L((t − x₁)/b)``, L the Laplace distribution function
+and ``b = λ√(δ₀/2)``: the derivative in t of the corrected check loss, so that its mean crosses p where that loss is
+least. Its mean is tested at thresholds over the box, a few everywhere and more where the answer changes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import EstimationError
+from discreet.estimate.linearised_means import ScoreMeans, ScoreSums
+from discreet.estimate.m_estimation.functionals import corrected_answers, is_coarse
+from discreet.estimate.m_estimation.losses import Expectation
+from discreet.estimate.m_estimation.sample import read_sample
+from discreet.estimate.rows import Batch
+from discreet.estimate.survey import Roles
+from discreet.mechanisms.laplace import ZeroInflatedLaplace
+
+Floats = NDArray[np.float64]
+
+#: Thresholds over the box on a fine grid of reports; every ``_APART``-th is tried first.
+_POINTS, _APART = 4096, 128
+
+
+class BoxThresholds:
+    """Means of corrected indicators at any threshold, for all groups; each threshold is worked out once.
+
+    Parameters
+    ----------
+    batches : sequence of Batch
+        All rows, with reports in place of codes.
+    mechanism : ZeroInflatedLaplace
+        Of one coordinate.
+    roles, target
+        As for :class:`ScoreSums`.
+    p : float
+        The share of the quantile.
+    """
+
+    def __init__(
+        self, batches: Sequence[Batch], mechanism: ZeroInflatedLaplace, roles: Roles, target: str, p: float
+    ) -> None:
+        self._batches, self._mechanism, self._roles, self._target, self._p = batches, mechanism, roles, target, p
+        low, high = mechanism.box.low[0], mechanism.box.high[0]
+        sample = read_sample(np.zeros(1), mechanism, None, None, None)
+        self._coarse = is_coarse(sample)
+        if self._coarse:  # the truths are on the grid of the reports
+            step = mechanism.grid[0]
+            self.values = np.arange(math.ceil(low / step), math.floor(high / step) + 1) * step
+        else:
+            self.values = np.linspace(low, high, _POINTS + 1)
+        if mechanism.zero_probability == 0 and not self._coarse:
+            raise EstimationError(
+                "quantiles of a box need records that are published exactly (zero probability above 0): a share "
+                "cannot be corrected for noise alone"
+            )
+        self._kept: dict[int, ScoreMeans] = {}
+
+    def at(self, place: int) -> ScoreMeans:
+        """Mean and variance of the corrected indicator, less p, in every group."""
+        if place not in self._kept:
+            sums = ScoreSums(1, self._roles, self._target, lost=1)
+            for batch in self._batches:
+                indicator = self._corrected(np.asarray(batch.codes, float), float(self.values[place]))
+                p = self._p
+                squares = ((1 - 2 * p) * indicator + p * p)[:, None, None]  # (1(x ≤ t) − p)² is linear in the indicator
+                sums.add(batch, (indicator - p)[:, None], squares if self._target == "table" else None)
+            self._kept[place] = sums.means()
+        return self._kept[place]
+
+    def _corrected(self, reports: Floats, t: float) -> Floats:
+        mechanism = self._mechanism
+        reports = np.nan_to_num(reports, nan=mechanism.box.low[0])
+        if self._coarse:
+            sample = read_sample(reports, mechanism, None, None, None)
+            middle = mechanism.grid[0] / 2
+            loss = Expectation(lambda x: (x[:, 0] <= t + middle).astype(float))
+            return corrected_answers(loss, sample, "exact", None)[0][:, 0]
+        zero = mechanism.zero_probability
+        u = (t - reports) / (math.sqrt(zero / 2) * float(mechanism.noise_scale[0]))
+        tail = np.exp(-np.abs(u)) / 2
+        averaged = np.where(u < 0, tail, 1 - tail)
+        return np.asarray((u >= 0) / zero + (1 - 1 / zero) * averaged)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoxDistribution:
+    """The distribution function of one group."""
+
+    thresholds: BoxThresholds
+    group: int
+
+    def _excess(self, place: int) -> tuple[float, float]:
+        """``F̂ − p`` and its standard error."""
+        found = self.thresholds.at(place)
+        variance = float(found.covariance[self.group, self.group])
+        return float(found.means[self.group, 0]), math.sqrt(max(variance, 0.0))
+
+    @cached_property
+    def _tried(self) -> list[int]:
+        last = self.thresholds.values.size - 1
+        return sorted({*range(0, last, max(1, min(_APART, last // 32))), last})
+
+    @cached_property
+    def estimate(self) -> float:
+        """Where the middle of the two rising distribution functions crosses p."""
+        excess = np.array([self._excess(place)[0] for place in self._tried])
+        rising = np.maximum.accumulate(excess) + np.minimum.accumulate(excess[::-1])[::-1]
+        crossed = np.flatnonzero(rising >= 0)
+        place = int(crossed[0]) if crossed.size else len(self._tried) - 1
+        return self._value(self._between(place, lambda at: self._excess(at)[0] >= 0))
+
+    def interval(self, quantile: float) -> tuple[float, float]:
+        """The lowest and the highest value that no test rejects."""
+
+        def can_reach(place: int) -> bool:
+            excess, error = self._excess(place)
+            return excess + quantile * error >= 0
+
+        def must_exceed(place: int) -> bool:
+            excess, error = self._excess(place)
+            return excess - quantile * error >= 0
+
+        tried, last = self._tried, len(self._tried) - 1
+        # F is one at the upper bound of the box, whatever the estimate says.
+        low = next((i for i, place in enumerate(tried) if i == last or can_reach(place)), last)
+        below = [i for i, place in enumerate(tried[:-1]) if not must_exceed(place)]
+        high = below[-1] + 1 if below else 0
+        ends = self._value(self._between(low, can_reach)), self._value(self._between(high, must_exceed))
+        return min(ends), max(ends)
+
+    def _between(self, tried: int, holds: Callable[[int], bool]) -> int:
+        """The first place, after the one tried before, at which a statement holds."""
+        low, high = (self._tried[tried - 1] + 1 if tried else 0), self._tried[tried]
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if holds(middle) else (middle + 1, high)
+        return high
+
+    def _value(self, place: int) -> float:
+        return float(self.thresholds.values[place])

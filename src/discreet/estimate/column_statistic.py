@@ -1,0 +1,134 @@
+"""From the means of scores to the mean, the total or the expectation of a column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import arguments
+from discreet.errors import EstimationError, NotIdentifiedError
+from discreet.estimate.collecting import group_names
+from discreet.estimate.frequencies import frequencies
+from discreet.estimate.identified import Range
+from discreet.estimate.linearised_means import ScoreMeans
+from discreet.estimate.scored_column import Function, numbers_of, score_means, scored_column
+from discreet.estimate.statistic import Statistic, single_row_notes
+
+Floats = NDArray[np.float64]
+
+_NEGATIVE = (
+    "a plug-in variance given the table came out negative: there are too few reports for a standard error of this kind"
+)
+
+
+def column_statistic(
+    what: str,
+    source: tuple[Any, Any],
+    function: Function | None,
+    target: str,
+    aside: Mapping[str, Any],
+    values: Mapping[str, Any],
+) -> Statistic | Range:
+    """One of mean, total and expectation.
+
+    Parameters
+    ----------
+    what : str
+        Which.
+    source : tuple
+        Reports (or release) and mechanism (or column).
+    function : callable or None
+        Of an expectation.
+    target : str
+        Population or table.
+    aside : mapping
+        The arguments by, weights, strata and clusters.
+    values : mapping
+        The arguments positions, designs and labels.
+    """
+    arguments.choice(target, "target", ("population", "table"), EstimationError)
+    try:
+        column = scored_column(*source, function=function, what=what, **values)
+    except NotIdentifiedError:
+        return _range(what, source, function, target, aside, values)
+    means, notes = score_means(column, target, **aside)
+    estimate, covariance = (_total if what == "total" else _ratio)(means, column.scores.centre)
+    with np.errstate(invalid="ignore"):
+        negative = np.diag(covariance) < 0
+    if negative.any():
+        covariance[negative, :] = covariance[:, negative] = np.nan
+        notes += (_NEGATIVE,)
+    groups = tuple(means.labels) if aside["by"] is not None else ()
+    return Statistic(
+        what=what,
+        column=column.name,
+        estimate=estimate,
+        covariance=covariance,
+        groups=groups,
+        by=group_names(aside["by"], column.release),
+        n=means.n,
+        degrees_of_freedom=means.degrees_of_freedom,
+        target=target,
+        notes=(*notes, *single_row_notes(groups, means.n)),
+        two_valued=None if what == "total" else column.scores.two_valued,
+    )
+
+
+def _ratio(means: ScoreMeans, centre: float) -> tuple[Floats, Floats]:
+    """``centre + m₁/m₂`` of every group, with its covariance by the delta method."""
+    own, known = means.means[:, 0], means.means[:, 1]
+    if (known <= 0).any():
+        raise EstimationError("the corrected share of people whose value is known is not positive: too few reports")
+    gradient = np.stack([1 / known, -own / known**2], axis=1)
+    return centre + own / known, _carried(gradient, means.covariance)
+
+
+def _total(means: ScoreMeans, centre: float) -> tuple[Floats, Floats]:
+    """Horvitz and Thompson's totals where there are weights, else n times the mean of those who reported."""
+    totals = means.weight * (means.means[:, 0] + centre * means.means[:, 1])
+    gradient = np.tile([1.0, centre], (totals.size, 1))
+    if means.total_covariance is not None:
+        return totals, _carried(gradient, means.total_covariance)
+    return totals, _carried(gradient * means.weight[:, None], means.covariance)
+
+
+def _carried(gradient: Floats, covariance: Floats) -> Floats:
+    """``J V Jᵀ`` for one quantity per group that depends on the two means of its group."""
+    groups = len(gradient)
+    blocks = covariance.reshape(groups, 2, groups, 2)
+    return np.asarray(np.einsum("ga,gahb,hb->gh", gradient, blocks, gradient))
+
+
+def _range(
+    what: str,
+    source: tuple[Any, Any],
+    function: Function | None,
+    target: str,
+    aside: Mapping[str, Any],
+    values: Mapping[str, Any],
+) -> Range:
+    """What is left where the channel does not identify the mean: the range of it."""
+    if what == "total" or aside["by"] is not None:
+        raise EstimationError(
+            "the design does not identify this mean, only a range of it: ask for the mean of all rows, without groups "
+            "and totals"
+        )
+    bounds = frequencies(
+        *source,
+        weights=aside["weights"],
+        strata=aside["strata"],
+        clusters=aside["clusters"],
+        designs=values["designs"],
+        labels=values["labels"],
+        method="bounds",
+        target=target,
+    )
+    if function is None:
+        return bounds.mean(positions=values["positions"])
+    numbers = numbers_of(bounds.channels, values["positions"], function, bounds.column)
+    if np.isnan(numbers).any():
+        raise EstimationError("the range of an expectation needs a number for every value, and the blank has none")
+    return bounds.functional(numbers)

@@ -1,0 +1,277 @@
+"""The correlation of two columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import arguments
+from discreet.errors import EstimationError
+from discreet.estimate import display
+from discreet.estimate.channels import Channels
+from discreet.estimate.collecting import declared, left_out_note
+from discreet.estimate.debiased_scores import Scores, transposed
+from discreet.estimate.intervals import checked_level, two_sided_quantile, two_tails
+from discreet.estimate.joint.channels import together
+from discreet.estimate.linearised_means import ScoreSums
+from discreet.estimate.result import Result, frozen, written_interval
+from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
+from discreet.estimate.rows import Column as Reader
+from discreet.estimate.rows import ReleaseColumn, Rows, is_release
+from discreet.estimate.scored_column import ScoredColumn, scored_column
+from discreet.estimate.survey import Roles
+from discreet.estimate.value_numbers import value_numbers
+
+Floats = NDArray[np.float64]
+
+
+def correlation(
+    release: Any,
+    first: Any = None,
+    second: Any = None,
+    *,
+    weights: Any = None,
+    strata: Any = None,
+    clusters: Any = None,
+) -> Correlation:
+    """Pearson's correlation of the true numbers of two columns of a release, with its error.
+
+    ``ρ = (E xy − E x E y)/√(Var x Var y)`` from the means of five scores, each unbiased for its moment: the debiased
+    answers to x, y, x² and y², and for xy their product where the columns were randomised independently of each other,
+    the score of the joint channel where they were randomised together. The standard error is by the delta method from
+    the covariance of the five, so that weights, strata and clusters are in it.
+
+    Parameters
+    ----------
+    release : Release
+    first, second : str
+        Two columns, private or public, with numbers as for :func:`discreet.estimate.mean`.
+    weights, strata, clusters
+        As for :func:`discreet.estimate.frequencies`.
+
+    Notes
+    -----
+    Rows without a number in either column are left out and counted; columns in which the blank is one of the values
+    are refused. The estimate is not forced into [−1, 1]: beyond it there are too few reports for the noise.
+    """
+    if not is_release(release):
+        raise EstimationError('correlation takes a release and two of its columns: correlation(release, "a", "b")')
+    if not isinstance(first, str) or not isinstance(second, str) or first == second:
+        raise EstimationError('name two different columns of the release: correlation(release, "a", "b")')
+    pair = [scored_column(release, name, None, None, None, None, "correlation") for name in (first, second)]
+    survey = release.survey
+    aside = {
+        "weights": declared(weights, survey.weight),
+        "strata": declared(strata, survey.strata),
+        "clusters": declared(clusters, survey.cluster),
+        "groups": None,
+    }
+    joint = _joint_scores(pair)
+    rows = Rows(release, int(release.rows), [_BothColumns([one.reader for one in pair])], **aside)
+    sums = ScoreSums(5, Roles(*(given is not None for given in aside.values())), "population")
+    for batch in rows.batches():
+        if len(batch.codes):
+            known = np.ones(len(batch.codes), bool) if batch.answered is None else batch.answered
+            scores = np.zeros((len(batch.codes), 5))
+            scores[known] = (joint or _independent_scores)(pair, batch.codes[known], batch.first_row)
+            sums.add(batch, scores)
+    found = sums.means()
+    estimate, variance = _from_moments(found.means[0], found.covariance)
+    notes = left_out_note(rows.left_out)
+    if abs(estimate) >= 1:
+        notes += ("the estimate is beyond ±1, and its interval not to be had: too few reports for this much noise",)
+    return Correlation(
+        columns=(first, second),
+        estimate=np.array([estimate]),
+        covariance=np.array([[variance]]),
+        n=int(found.n[0]),
+        degrees_of_freedom=float(found.degrees_of_freedom[0]),
+        notes=notes,
+    )
+
+
+class _BothColumns:
+    """Two columns side by side, codes or numbers, as floats."""
+
+    reports = 1  # there are no combined codes
+
+    def __init__(self, columns: list[Reader]) -> None:
+        self._columns = columns
+
+    @property
+    def needs(self) -> list[str]:
+        """All columns that either needs."""
+        return [name for column in self._columns for name in column.needs]
+
+    def encode(self, read: Callable[[str], Any], rows: slice) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+        """One row of two entries each, and rows in which either is missing."""
+        parts = [column.encode(read, rows) for column in self._columns]
+        masks = [mask for _, mask in parts if mask is not None]
+        both = np.column_stack([np.asarray(values, float) for values, _ in parts])
+        return both, np.logical_or.reduce(masks) if masks else None
+
+
+def _single(column: ScoredColumn, values: Floats, first_row: int) -> tuple[Floats, Floats]:
+    """The scores of x − centre and of its square."""
+    scores: Scores = column.scores
+    entries = values.astype(np.int64) if isinstance(column.reader, ReleaseColumn) else values
+    own, products = scores.of(entries, first_row), scores.products(entries)
+    if not np.all(own[:, 1] == 1.0):
+        raise EstimationError("a correlation needs a number for every value, and a blank has none")
+    return own[:, 0], products[:, 0, 0]
+
+
+def _independent_scores(pair: list[ScoredColumn], values: Floats, first_row: int) -> Floats:
+    (x, xx), (y, yy) = (_single(column, values[:, place], first_row) for place, column in enumerate(pair))
+    return np.stack([x, y, xx, yy, x * y], axis=1)
+
+
+def _joint_scores(pair: list[ScoredColumn]) -> Callable[[list[ScoredColumn], Floats, int], Floats] | None:
+    """Scores of two columns that were randomised together; None where they were not."""
+    readers = [column.reader for column in pair]
+    channels = [reader.channels for reader in readers if isinstance(reader, ReleaseColumn)]
+    both = together(channels[0], channels[1]) if len(channels) == 2 else None
+    if both is None:
+        return None
+    numbers = [_centred(one) for one in channels]
+    x, y = (np.broadcast_to(one, both.shape).reshape(-1) for one in (numbers[0][:, None], numbers[1][None, :]))
+    table = np.stack([transposed(both.inverse, c) for c in (x, y, x * x, y * y, x * y)], axis=1)
+    width = channels[1].reports
+
+    def scores(pair: list[ScoredColumn], values: Floats, first_row: int) -> Floats:
+        del pair, first_row  # the joint channel says it all
+        codes = values.astype(np.int64)
+        return np.asarray(table[codes[:, 0] * width + codes[:, 1]])
+
+    return scores
+
+
+def _centred(channels: Channels) -> Floats:
+    numbers = value_numbers(channels.labels, channels.truths)
+    if np.isnan(numbers).any():
+        raise EstimationError("a correlation needs a number for every value, and a blank has none")
+    return np.asarray(numbers - (numbers.min() + numbers.max()) / 2)
+
+
+def _from_moments(m: Floats, covariance: Floats) -> tuple[float, float]:
+    """ρ from the means of x, y, x², y² and xy, and its variance by the delta method."""
+    vx, vy, cxy = float(m[2] - m[0] ** 2), float(m[3] - m[1] ** 2), float(m[4] - m[0] * m[1])
+    if vx <= 0 or vy <= 0:
+        raise EstimationError(
+            "the corrected variance of a column is not positive: it is constant, or there are too few reports"
+        )
+    size = math.sqrt(vx * vy)
+    rho = cxy / size
+    gradient = np.array(
+        [
+            -m[1] / size + rho * m[0] / vx,
+            -m[0] / size + rho * m[1] / vy,
+            -rho / (2 * vx),
+            -rho / (2 * vy),
+            1 / size,
+        ]
+    )
+    return rho, float(gradient @ covariance @ gradient)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Correlation(Result):
+    """A correlation of two columns. Made by ``estimate.correlation``.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    estimate, std_error : array (1,)
+    covariance : array (1, 1)
+    n : int
+        Rows with both numbers.
+    p_value : float
+        Two-sided, of the hypothesis that there is none.
+    notes : tuple of str
+    """
+
+    columns: tuple[str, str]
+    estimate: Floats
+    covariance: Floats
+    n: int
+    degrees_of_freedom: float
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for array in (self.estimate, self.covariance):
+            array.flags.writeable = False
+
+    @property
+    def std_error(self) -> Floats:
+        """The standard error."""
+        return frozen(np.sqrt(np.maximum(np.diag(self.covariance), 0.0)))
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided, of the hypothesis that there is no correlation."""
+        return float(two_tails(self.estimate / self.std_error, self.degrees_of_freedom)[0])
+
+    def __float__(self) -> float:
+        return float(self.estimate[0])
+
+    def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
+        """The confidence interval, one row (low, high).
+
+        Parameters
+        ----------
+        level : float
+        method : {"fisher", "wald"}, optional
+            "fisher" (default): normal on the scale of Fisher's ``z = artanh ρ``, so that it stays within ±1; nan where
+            the estimate does not. "wald": estimate ± quantile × standard error.
+        """
+        quantile = two_sided_quantile(checked_level(level), self.degrees_of_freedom)
+        chosen = "fisher" if method is None else method
+        chosen = arguments.choice(chosen, "the interval method of a correlation", ("fisher", "wald"), EstimationError)
+        rho, error = float(self), float(self.std_error[0])
+        if chosen == "wald":
+            return np.array([[rho - quantile * error, rho + quantile * error]])
+        if abs(rho) >= 1:
+            return np.full((1, 2), np.nan)
+        reach = quantile * error / (1 - rho * rho)
+        return np.tanh([[math.atanh(rho) - reach, math.atanh(rho) + reach]])
+
+    def heading(self) -> str:
+        """What was estimated, from what."""
+        return f'Correlation of "{self.columns[0]}" and "{self.columns[1]}", n = {self.n:,}'
+
+    def _labels(self) -> list[str]:
+        return [""]
+
+    def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
+        del most  # there is one row
+        return ResultTable(
+            title=self.heading(),
+            columns=(
+                labels("first", [self.columns[0]]),
+                labels("second", [self.columns[1]]),
+                Column("estimate", self.estimate, "correlation"),
+                Column("std_error", self.std_error, "std. error"),
+                Column("p_value", [self.p_value], "p", display.p_value),
+                Ends(interval_heading(level, method or "fisher"), self.interval(level, method)),
+            ),
+            rows=1,
+            notes=self.notes,
+        )
+
+    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return {
+            "kind": "correlation",
+            "columns": list(self.columns),
+            "n": self.n,
+            "estimate": display.plain(self.estimate),
+            "std_error": display.plain(self.std_error),
+            "p_value": display.plain(self.p_value),
+            "interval": written_interval(self.interval(level, method), level, method or "fisher"),
+            "notes": list(self.notes),
+        }

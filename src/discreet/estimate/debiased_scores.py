@@ -1,0 +1,186 @@
+"""What one row says about the mean of a column: a number whose expectation is that of its truth.
+
+Of a public column it is the value itself. Of a randomised one with numbers c_x for its values it is ``a_y = (Aᵀc)_y``
+for the report y, since ``Q a = c``; of zero-inflated Laplace noise the report itself, whose noise has mean zero. Each
+row has two scores: that of x − centre, and that of "x is known", which is 1 unless a blank is one of the values; the
+mean of x over those who have one is centre plus the ratio of the two means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import EstimationError, NotIdentifiedError
+from discreet.estimate.channels import Channels
+from discreet.estimate.m_estimation.functionals import corrected_answers
+from discreet.estimate.m_estimation.losses import Expectation
+from discreet.estimate.m_estimation.sample import Sample, read_sample
+from discreet.estimate.moments import refuse_large
+from discreet.estimate.tally import count_reports
+from discreet.mechanisms.inverse import Inverse, UniformInverse
+from discreet.mechanisms.laplace import ZeroInflatedLaplace
+
+Floats = NDArray[np.float64]
+
+#: A functional is identified when no direction that the channel erases changes it by more than this share.
+_IN_RANGE = 1e-9
+
+
+class Scores(Protocol):
+    """Numbers of rows whose means are those of the truths."""
+
+    #: Subtracted from every number, so that large numbers keep their figures.
+    centre: float
+    #: What a simple random sample loses in its variance: 1 for measured numbers.
+    lost: int
+    #: Two numbers and the randomisation variances at each, where a mean is a share in disguise.
+    two_valued: tuple[float, float, float, float] | None
+    #: What a reader should know.
+    notes: tuple[str, ...]
+
+    def of(self, values: NDArray[Any], first_row: int) -> Floats:
+        """Scores (rows, 2) of codes or numbers: of x − centre, and of "x is known"."""
+
+    def products(self, values: NDArray[Any]) -> Floats:
+        """Debiased products (rows, 2, 2) of the numbers behind the scores."""
+
+
+class FiniteScores:
+    """Debiased answers of a randomised column with numbers for its values; nan is a blank."""
+
+    lost = 0
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, channels: Channels, numbers: Floats) -> None:
+        known = ~np.isnan(numbers)
+        if not known.any():
+            raise EstimationError("no value of the column has a number")
+        self.centre = float((numbers[known].min() + numbers[known].max()) / 2)
+        own = np.where(known, numbers - self.centre, 0.0)
+        inverse = _inverse_for(channels, np.stack([own, known.astype(float)]))
+        self._reports = channels.reports
+        self._scores = np.stack([inverse(own), np.ones(self._reports) if known.all() else inverse(known * 1.0)], axis=1)
+        pairs = [own * own, own, own, known * 1.0]
+        self._products = np.stack([inverse(pair) for pair in pairs], axis=1).reshape(-1, 2, 2)
+        self.two_valued = None
+        if numbers.size == 2 and known.all() and len(channels.mechanisms) == 1:
+            own_variance, other = channels.conditional_variances
+            self.two_valued = (float(numbers[0]), float(numbers[1]), float(own_variance[1]), float(other[1]))
+
+    def of(self, values: NDArray[Any], first_row: int) -> Floats:
+        """The scores of these reports; a code out of range is an error that names its row."""
+        count_reports(values, self._reports, first_row)
+        return np.asarray(self._scores[values])
+
+    def products(self, values: NDArray[Any]) -> Floats:
+        """The debiased products of these reports."""
+        return np.asarray(self._products[values])
+
+
+def transposed(inverse: Inverse, numbers: Floats) -> Floats:
+    """``Aᵀc``: the score of every report."""
+    if isinstance(inverse, UniformInverse):  # A is symmetric
+        return inverse.apply(numbers)
+    refuse_large(max(inverse.shape))
+    return np.asarray(inverse.as_matrix().T @ numbers)
+
+
+def _inverse_for(channels: Channels, needed: Floats) -> Callable[[Floats], Floats]:
+    """``c → a`` with ``Q a = c``: through A where every frequency is identified, else for these functionals alone."""
+    try:
+        inverse = channels.inverse
+    except NotIdentifiedError:
+        if len(channels.mechanisms) > 1:
+            raise
+        matrix = channels.mechanisms[0].matrix()
+        least = np.linalg.pinv(matrix / np.sqrt(matrix.mean(axis=0)), rcond=_IN_RANGE)
+        undo = least / np.sqrt(matrix.mean(axis=0))[:, None]
+        for row in needed:
+            if np.abs(matrix @ (undo @ row) - row).max() > 1e3 * _IN_RANGE * max(float(np.abs(row).max()), 1e-300):
+                raise
+        return lambda numbers: np.asarray(undo @ numbers)
+    return lambda numbers: transposed(inverse, numbers)
+
+
+class PublicScores:
+    """The numbers of a public column, or a function of them."""
+
+    lost = 1
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, function: Callable[[Floats], Floats] | None, *, two_valued: bool) -> None:
+        self._function = function
+        self.centre = 0.0
+        self._centred = function is not None
+        self.two_valued = (0.0, 1.0, 0.0, 0.0) if two_valued and function is None else None
+
+    def _numbers(self, values: NDArray[Any]) -> Floats:
+        numbers = np.asarray(values, float)
+        if self._function is not None:
+            known = ~np.isnan(numbers)
+            out = np.zeros(numbers.size)
+            out[known] = self._function(numbers[known])
+            return out
+        if not self._centred and not np.isnan(numbers).all():  # the first rows say where the numbers lie
+            self.centre, self._centred = float(np.nanmean(numbers)), True
+        return np.asarray(np.nan_to_num(numbers - self.centre))
+
+    def of(self, values: NDArray[Any], first_row: int) -> Floats:
+        """The numbers themselves."""
+        del first_row  # numbers were checked when they were read
+        numbers = self._numbers(values)
+        return np.stack([numbers, np.ones_like(numbers)], axis=1)
+
+    def products(self, values: NDArray[Any]) -> Floats:
+        """What was not randomised has no variance given the table."""
+        scores = self.of(values, 0)
+        return np.asarray(scores[:, :, None] * scores[:, None, :])
+
+
+class BoxScores:
+    """Reports of one coordinate of zero-inflated Laplace noise, or the corrected function of them."""
+
+    lost = 1
+    two_valued: tuple[float, float, float, float] | None = None
+
+    def __init__(self, mechanism: ZeroInflatedLaplace, function: Callable[[Floats], Floats] | None) -> None:
+        self._mechanism, self._function = mechanism, function
+        self.notes: tuple[str, ...] = ()
+        low, high = mechanism.box.low[0], mechanism.box.high[0]
+        self.centre = 0.0 if function is not None else (low + high) / 2
+        self._noise = (1 - mechanism.zero_probability) * float(mechanism.noise_scale[0]) ** 2
+
+    def _corrected(self, numbers: Floats, function: Callable[[Floats], Floats]) -> Floats:
+        sample: Sample = read_sample(np.nan_to_num(numbers, nan=self._middle), self._mechanism, None, None, None)
+        loss = Expectation(lambda x: function(x[:, 0]))
+        answers, notes = corrected_answers(loss, sample, "exact", None)
+        self.notes = tuple(notes)
+        return answers[:, 0]
+
+    @property
+    def _middle(self) -> float:
+        return (self._mechanism.box.low[0] + self._mechanism.box.high[0]) / 2
+
+    def of(self, values: NDArray[Any], first_row: int) -> Floats:
+        """The reports, whose noise has mean zero; or the function corrected for it."""
+        del first_row  # numbers were checked when they were read
+        numbers = np.asarray(values, float)
+        if self._function is None:
+            own = np.nan_to_num(numbers - self.centre)
+        else:
+            own = self._corrected(numbers, self._function)
+        return np.stack([own, np.ones_like(own)], axis=1)
+
+    def products(self, values: NDArray[Any]) -> Floats:
+        """The debiased square: ``x₁² − (1 − δ₀)λ²``, or the square of the function corrected."""
+        own = self.of(values, 0)[:, 0]
+        function = self._function
+        if function is None:
+            square = own * own - self._noise
+        else:
+            square = self._corrected(np.asarray(values, float), lambda x: function(x) ** 2)
+        return np.stack([square, own, own, np.ones_like(own)], axis=1).reshape(-1, 2, 2)

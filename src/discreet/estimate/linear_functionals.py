@@ -1,0 +1,73 @@
+"""Linear functionals of frequencies, ``c'f̂`` with its variance: means, shares of sets, distribution functions.
+
+With ``f̂ = A p̂`` a functional is ``c'f̂ = Σ_y a_y p̂_y`` with the scores ``a = Aᵀc`` of the reports, so that its variance
+is that of a mean of scores under the law of the report shares, whatever that is (:mod:`~discreet.estimate.spread`). No
+covariance matrix of all frequencies is needed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet import arguments
+from discreet.errors import EstimationError
+from discreet.estimate.debiased_scores import transposed
+from discreet.estimate.statistic import Statistic, single_row_notes
+from discreet.estimate.value_numbers import value_numbers
+
+if TYPE_CHECKING:
+    from discreet.estimate.frequency_table import Frequencies
+
+Floats = NDArray[np.float64]
+
+
+def functional_variances(result: Frequencies, functionals: Floats) -> Floats:
+    """Variances of ``c'f̂`` for each row c; nan where the frequencies have no standard errors."""
+    if result.correction is None:
+        return np.full(len(functionals), np.nan)
+    scores = np.stack([transposed(result.correction, row) for row in functionals])
+    squares = np.stack([transposed(result.correction, row * row) for row in functionals])
+    return result.spread.score_variances(scores, squares)
+
+
+def functional(result: Frequencies, scores: ArrayLike) -> Statistic:
+    """``Σ_x c_x f̂_x`` with its error."""
+    numbers = arguments.floats(scores, "scores", EstimationError)
+    if numbers.shape != result.estimate.shape:
+        raise EstimationError(f"scores must be {result.estimate.size} finite numbers, one per value")
+    return _statistic(
+        result, "functional", float(numbers @ result.estimate), functional_variances(result, numbers[None])
+    )
+
+
+def mean_of_frequencies(result: Frequencies, positions: ArrayLike | None) -> Statistic:
+    """The mean of the values, over those who have a number: ``Σ c_x f_x/Σ f_x`` without the blank.
+
+    A ratio where there is a blank; its error is that of ``Σ (c_x − mean)·f_x`` over the values with a number, divided
+    by their share.
+    """
+    numbers = value_numbers(result.channels.labels, result.channels.truths, positions, result.column)
+    known = ~np.isnan(numbers)
+    share = float(result.estimate[known].sum())
+    if share <= 0:
+        raise EstimationError("the corrected share of people whose value is known is not positive: too few reports")
+    mean = float(numbers[known] @ result.estimate[known]) / (share if not known.all() else 1.0)
+    residual = np.where(known, numbers - mean, 0.0)
+    return _statistic(result, "mean", mean, functional_variances(result, residual[None]) / share**2)
+
+
+def _statistic(result: Frequencies, what: str, estimate: float, variance: Floats) -> Statistic:
+    n = np.array([result.n])
+    return Statistic(
+        what=what,
+        column=result.column,
+        estimate=np.array([estimate]),
+        covariance=variance[:, None].copy(),
+        n=n,
+        degrees_of_freedom=np.array([result.spread.degrees_of_freedom]),
+        target=result.target,
+        notes=(*result.notes, *single_row_notes((), n)),
+    )

@@ -1,0 +1,244 @@
+"""Means and totals of scores by group, with the covariance of all of them together.
+
+Every row i has k scores z_i: the numbers of a public column, or debiased answers, whose mean is that of the truths. The
+mean of group g is Hájek's ``m_g = Σ w_i z_i/W_g`` with ``W_g = Σ w_i`` over its rows, and its error that of the sum of
+
+    u_i = w_i (z_i − m_g)/W_g,
+
+so that all groups have one covariance matrix:
+
+* a simple random sample: ``Σ u_i u_iᵀ`` in each group, groups independent of each other;
+* weights, strata or clusters: ``Σ_h m_h/(m_h − 1) Σ_c (t_hc − t̄_h)(t_hc − t̄_h)ᵀ`` with the sums t_hc of u over the
+  clusters of stratum h, with replacement at the first stage (Binder 1983). A cluster that reaches into several groups
+  makes them dependent, and this matrix knows it;
+* given the table of truths: ``Σ w_i² (z_i z_iᵀ − z̃_i)/W_g²`` with z̃_i the debiased products of the numbers behind the
+  scores, unbiased for the variance that the randomisation alone adds.
+
+Rows are added batch by batch and kept as sums by stratum, cluster and group.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import EstimationError
+from discreet.estimate.rows import Batch
+from discreet.estimate.survey import Roles, refuse_single_units
+from discreet.estimate.tally import GroupIndex, LabelIndex, PairIndex
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Sums of clusters by group that are written out at once (2^26 numbers, half a gigabyte).
+_MAX_SUMS = 1 << 26
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreMeans:
+    """Means of k scores in every group.
+
+    Attributes
+    ----------
+    labels : list
+        The groups; one, called None, where there are none.
+    n : array (groups,)
+        Rows with an answer.
+    weight : array (groups,)
+        Σw.
+    means : array (groups, k)
+    covariance : array (groups·k, groups·k)
+        Of the means, group by group.
+    total_covariance : array or None
+        Of Horvitz and Thompson's totals ``Σ w_i z_i``, where there are weights.
+    degrees_of_freedom : array (groups,)
+        Clusters minus strata; infinite for a simple random sample.
+    kish : array (groups,)
+        ``(Σw)²/Σw²``.
+    """
+
+    labels: list[Any]
+    n: Ints
+    weight: Floats
+    means: Floats
+    covariance: Floats
+    total_covariance: Floats | None
+    degrees_of_freedom: Floats
+    kish: Floats
+
+
+class ScoreSums:
+    """Sums over batches of rows.
+
+    Parameters
+    ----------
+    width : int
+        Number of scores, k.
+    roles : Roles
+        Which of weights, strata, clusters and groups the batches carry.
+    target : {"population", "table"}
+    lost : int
+        What is taken off n in the variance of a simple random sample: 1 for measured numbers, as everybody does; 0 for
+        debiased answers, whose plug-in variance is that of ``frequencies``.
+    """
+
+    def __init__(self, width: int, roles: Roles, target: str, lost: int = 0) -> None:
+        self._width, self._roles, self._target, self._lost = width, roles, target, lost
+        self._is_survey = target == "population" and (roles.weights or roles.strata or roles.clusters)
+        self._strata, self._clusters = LabelIndex("strata"), LabelIndex("clusters")
+        self._groups, self._units, self._blocks = GroupIndex("by"), PairIndex(), PairIndex()
+        self._rows_by_stratum: Ints = np.zeros(0, np.int64)
+        # By block: rows, Σw, Σw², then Σwz, Σw²z (k each), Σw²zz', Σw²z̃ (k² each).
+        self._sums: Floats = np.zeros((3 + 2 * width + 2 * width * width, 0))
+
+    def add(self, batch: Batch, scores: Floats, products: Floats | None = None) -> None:
+        """One batch; scores (rows, k) and debiased products (rows, k, k) of all its rows, answered or not."""
+        if not len(scores):
+            return
+        nothing = np.zeros(len(scores), np.int64)
+        stratum = nothing if batch.strata is None else self._strata.encode(batch.strata, batch.first_row)
+        group = nothing if batch.groups is None else self._groups.encode(batch.groups, batch.first_row)
+        unit = stratum
+        if batch.clusters is not None:
+            unit = self._units.encode(stratum, self._clusters.encode(batch.clusters, batch.first_row))
+        self._rows_by_stratum = _grown(self._rows_by_stratum, np.bincount(stratum))
+        weights = batch.weights
+        if batch.answered is not None:  # rows without an answer stay in the sample, with a sum of zero
+            unit, group, scores = unit[batch.answered], group[batch.answered], scores[batch.answered]
+            products = None if products is None else products[batch.answered]
+            weights = None if weights is None else weights[batch.answered]
+        if not len(scores):
+            return
+        block = self._blocks.encode(unit, group)
+        w = np.ones(len(scores)) if weights is None else weights
+        columns = [np.ones(len(scores)), w, w * w, *(w * scores.T), *(w * w * scores.T)]
+        columns += [w * w * a * b for a in scores.T for b in scores.T]
+        flat = np.zeros((self._width**2, len(scores))) if products is None else products.reshape(len(scores), -1).T
+        columns += list(w * w * flat)
+        size = len(self._blocks)
+        self._sums = _grown(self._sums, np.array([np.bincount(block, column, size) for column in columns]))
+
+    def means(self) -> ScoreMeans:
+        """The means, from all rows so far."""
+        k, sums = self._width, self._sums
+        unit, group = self._blocks.pairs()
+        pairs = self._groups.in_order() if self._roles.groups else [(None, 0)]
+        present = [(label, code) for label, code in pairs if (group == code).any()]
+        if not present:
+            raise EstimationError("there are no reports to estimate from (n = 0)")
+        rank = np.full(int(group.max()) + 1, -1)
+        rank[[code for _, code in present]] = np.arange(len(present))
+        place = rank[group]
+        by_group = np.array([np.bincount(place, row, len(present)) for row in sums])
+        n, weight, squares = by_group[0].round().astype(np.int64), by_group[1], by_group[2]
+        means = (by_group[3 : 3 + k] / weight).T
+        totals = None
+        if self._target == "table":
+            covariance = self._given_the_table(by_group, weight)
+        elif not self._is_survey:
+            covariance = self._simple(by_group, n, means)
+        else:
+            covariance = self._linearised(unit, place, means, weight)
+            if self._roles.weights:
+                totals = self._linearised(unit, place, np.zeros_like(means), np.ones_like(weight))
+        return ScoreMeans(
+            labels=[label for label, _ in present],
+            n=n,
+            weight=weight,
+            means=means,
+            covariance=covariance,
+            total_covariance=totals,
+            degrees_of_freedom=self._degrees(unit, place, len(present)),
+            kish=weight**2 / squares,
+        )
+
+    def _second(self, sums: Floats, start: int) -> Floats:
+        """Sums of k × k products, one matrix per column of sums."""
+        k = self._width
+        return sums[start : start + k * k].T.reshape(-1, k, k)
+
+    def _given_the_table(self, by_group: Floats, weight: Floats) -> Floats:
+        k = self._width
+        own = self._second(by_group, 3 + 2 * k) - self._second(by_group, 3 + 2 * k + k * k)
+        return _diagonal_blocks(own / weight[:, None, None] ** 2)
+
+    def _simple(self, by_group: Floats, n: Ints, means: Floats) -> Floats:
+        k = self._width
+        centred = self._second(by_group, 3 + 2 * k) - n[:, None, None] * means[:, :, None] * means[:, None, :]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            blocks = centred / (n * (n - self._lost))[:, None, None].astype(float)
+        blocks[n < 2] = np.nan  # one row has no spread
+        return _diagonal_blocks(blocks)
+
+    def _units_by_stratum(self) -> tuple[Ints, Ints]:
+        """Stratum of every unit, and the number of units in every stratum, over the whole sample."""
+        if self._roles.clusters:
+            strata, _ = self._units.pairs()
+            return strata, np.bincount(strata)
+        return np.arange(self._rows_by_stratum.size), self._rows_by_stratum
+
+    def _linearised(self, unit: Ints, place: Ints, centre: Floats, total: Floats) -> Floats:
+        stratum_of, units_in = self._units_by_stratum()
+        refuse_single_units(units_in, self._roles)
+        groups, k = centre.shape
+        if stratum_of.size * groups * k > _MAX_SUMS:
+            raise EstimationError(
+                f"{stratum_of.size:,} clusters in {groups:,} groups are more than memory should hold; use fewer groups"
+            )
+        factor = units_in / (units_in - 1)
+        sums, own_centre, own_total = self._sums, centre[place], total[place]
+        residual = (sums[3 : 3 + k].T - sums[1][:, None] * own_centre) / own_total[:, None]
+        cells = np.zeros((stratum_of.size, groups, k))
+        cells[unit, place] = residual
+        by_unit = cells.reshape(stratum_of.size, groups * k)
+        if self._roles.clusters:
+            weighted = by_unit * np.sqrt(factor[stratum_of])[:, None]
+            middle = weighted.T @ weighted
+            by_stratum = np.zeros((units_in.size, groups * k))
+            np.add.at(by_stratum, stratum_of, by_unit)
+        else:  # every row is a unit of its own, and in one group only
+            middle = _diagonal_blocks(self._row_squares(unit, place, own_centre, own_total, factor, groups))
+            by_stratum = by_unit
+        return np.asarray(middle - (by_stratum.T * (factor / units_in)) @ by_stratum)
+
+    def _row_squares(
+        self, unit: Ints, place: Ints, centre: Floats, total: Floats, factor: Floats, groups: int
+    ) -> Floats:
+        """``Σ_i u_i u_iᵀ`` of every group, the rows of a stratum times its factor."""
+        k, sums = self._width, self._sums
+        first, crossed = self._second(sums, 3 + 2 * k), sums[3 + k : 3 + 2 * k].T[:, :, None] * centre[:, None, :]
+        squares = first - crossed - crossed.transpose(0, 2, 1)
+        squares = squares + sums[2][:, None, None] * centre[:, :, None] * centre[:, None, :]
+        squares = squares * (factor[unit] / total**2)[:, None, None]
+        out = np.zeros((groups, k, k))
+        np.add.at(out, place, squares)
+        return out
+
+    def _degrees(self, unit: Ints, place: Ints, groups: int) -> Floats:
+        """Clusters (or rows) minus strata in which the group has any; infinite for a simple random sample."""
+        if not self._is_survey:
+            return np.full(groups, math.inf)
+        stratum_of, _ = self._units_by_stratum()
+        rows = np.ones(unit.size) if self._roles.clusters else self._sums[0]
+        units = np.bincount(place, rows, groups)
+        pairs = np.unique(np.stack([place, stratum_of[unit]]), axis=1)
+        return np.asarray(np.maximum(units - np.bincount(pairs[0], minlength=groups), 1.0))
+
+
+def _grown(earlier: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
+    """Sums by code, of which there may be more codes now."""
+    out = np.zeros((*more.shape[:-1], max(earlier.shape[-1], more.shape[-1])), more.dtype)
+    out[..., : more.shape[-1]] += more
+    out[..., : earlier.shape[-1]] += earlier
+    return out
+
+
+def _diagonal_blocks(blocks: Floats) -> Floats:
+    groups, k, _ = blocks.shape
+    out = np.zeros((groups, k, groups, k))
+    out[np.arange(groups), :, np.arange(groups), :] = blocks
+    return out.reshape(groups * k, groups * k)

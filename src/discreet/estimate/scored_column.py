@@ -1,0 +1,231 @@
+"""A column ready for its mean: where its rows come from, and the score of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from discreet.domains import WithBlank
+from discreet.domains.columns import as_arrow
+from discreet.errors import DomainError, EstimationError, ReleaseError
+from discreet.estimate.channels import Channels
+from discreet.estimate.collecting import declared, left_out_note
+from discreet.estimate.debiased_scores import BoxScores, FiniteScores, PublicScores, Scores
+from discreet.estimate.linearised_means import ScoreMeans, ScoreSums
+from discreet.estimate.rows import ArrayColumn, Column, ReleaseColumn, Rows, is_release
+from discreet.estimate.survey import Roles
+from discreet.estimate.value_numbers import value_names, value_numbers
+from discreet.mechanisms.laplace import ZeroInflatedLaplace
+
+Floats = NDArray[np.float64]
+Function = Callable[[Any], Any]
+
+
+class NumberColumn:
+    """Numbers in memory or in a release: a public column, or reports of one coordinate of a box."""
+
+    reports = 1  # there are no codes
+
+    def __init__(self, name: str | None, values: Floats | None = None) -> None:
+        self.name, self.values = name, values
+
+    @property
+    def needs(self) -> list[str]:
+        """The column of the release."""
+        return [] if self.name is None else [self.name]
+
+    def encode(self, read: Callable[[str], Any], rows: slice) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+        """The numbers of these rows, and which are missing."""
+        numbers = (
+            self.values[rows] if self.values is not None else as_numbers(read(str(self.name)), f'column "{self.name}"')
+        )
+        missing = np.isnan(numbers)
+        return numbers, missing if missing.any() else None
+
+
+def as_numbers(values: Any, what: str) -> Floats:
+    """Entries as floats, nan where there is none; text that reads as numbers is taken, anything else refused."""
+    try:
+        array = as_arrow(values)
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+            array = pc.if_else(pc.equal(array, ""), pa.scalar(None, array.type), array)
+        if pa.types.is_boolean(array.type):
+            array = array.cast(pa.int8())
+        numbers = np.asarray(array.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy(zero_copy_only=False))
+    except (DomainError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise EstimationError(f"{what} must hold numbers: other entries have no mean and no quantiles") from None
+    if np.isinf(numbers).any():
+        row = int(np.flatnonzero(np.isinf(numbers))[0])
+        raise EstimationError(f"{what}: row {row} (counted from 0) must be a finite number")
+    return numbers
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredColumn:
+    """One column: rows to read, scores, and what it is called."""
+
+    release: Any
+    total: int
+    reader: Column
+    scores: Scores
+    name: str | None
+
+
+def scored_column(
+    reports: Any, mechanism: Any, designs: Any, labels: Any, positions: Any, function: Function | None, what: str
+) -> ScoredColumn:
+    """Find out what kind of column it is.
+
+    Parameters
+    ----------
+    reports, mechanism
+        A release and the name of a column; or reports and what randomised them; or numbers and None.
+    designs, labels
+        For reports in memory, as for ``frequencies``.
+    positions : array, optional
+        One number per value of a column with a list of values.
+    function : callable, optional
+        The mean is that of this function.
+    what : str
+        The name of the calling function, for messages.
+    """
+    if is_release(reports):
+        if not isinstance(mechanism, str):
+            raise EstimationError(f'name a column of the release: {what}(release, "column")')
+        if designs is not None or labels is not None:
+            raise EstimationError("designs and labels of a release come from its manifest")
+        return _of_release(reports, mechanism, positions, function)
+    if reports is None:
+        raise EstimationError(f"{what} needs reports, or a release and the name of a column")
+    if isinstance(mechanism, str):
+        raise EstimationError("a column name needs a release; for reports give the mechanism that randomised them")
+    if isinstance(mechanism, ZeroInflatedLaplace) or mechanism is None:
+        return _numbers_in_memory(reports, mechanism, positions, function)
+    channels = Channels.of(mechanism, labels)
+    column = ArrayColumn(reports, channels, designs)
+    scores = FiniteScores(channels, numbers_of(channels, positions, function, None))
+    return ScoredColumn(release=None, total=column.codes.size, reader=column, scores=scores, name=None)
+
+
+def _numbers_in_memory(
+    reports: Any, mechanism: ZeroInflatedLaplace | None, positions: Any, function: Function | None
+) -> ScoredColumn:
+    _refuse_positions(positions)
+    if np.ndim(reports) == 2 and np.shape(reports)[1] == 1:
+        reports = np.asarray(reports)[:, 0]
+    numbers = as_numbers(reports, "reports")
+    if mechanism is not None and mechanism.dimension != 1:
+        raise EstimationError(
+            f"the mechanism has {mechanism.dimension} coordinates and a mean is of one: give "
+            "reports[:, j] and mechanism.coordinates([j])"
+        )
+    boolean = getattr(reports, "dtype", None) == np.bool_
+    scores: Scores
+    if mechanism is None:
+        scores = PublicScores(_checked(function), two_valued=bool(boolean))
+    else:
+        scores = BoxScores(mechanism, _checked(function))
+    return ScoredColumn(release=None, total=numbers.size, reader=NumberColumn(None, numbers), scores=scores, name=None)
+
+
+def _of_release(release: Any, name: str, positions: Any, function: Function | None) -> ScoredColumn:
+    total = int(release.rows)
+    try:
+        block = release.block(name).of_column(name)
+    except ReleaseError:
+        if name not in release.columns:
+            raise
+        _refuse_positions(positions)
+        boolean = pa.types.is_boolean(release.schema.field(name).type)
+        scores: Scores = PublicScores(_checked(function), two_valued=boolean)
+        return ScoredColumn(release=release, total=total, reader=NumberColumn(name), scores=scores, name=name)
+    if isinstance(block.mechanism, ZeroInflatedLaplace):
+        _refuse_positions(positions)
+        scores = BoxScores(block.mechanism, _checked(function))
+        return ScoredColumn(release=release, total=total, reader=NumberColumn(name), scores=scores, name=name)
+    column = ReleaseColumn(release, name)
+    scores = FiniteScores(column.channels, numbers_of(column.channels, positions, function, name))
+    return ScoredColumn(release=release, total=total, reader=column, scores=scores, name=name)
+
+
+def numbers_of(channels: Channels, positions: Any, function: Function | None, name: str | None) -> Floats:
+    """One number per true value: its own, or that of the function; nan for a blank."""
+    if function is None:
+        return value_numbers(channels.labels, channels.truths, positions, name)
+    values = _arguments(channels, positions, name)
+    known = channels.truths - 1 if isinstance(channels.labels, WithBlank) else channels.truths
+    out = np.full(channels.truths, np.nan)
+    checked = _checked(function)
+    assert checked is not None
+    out[:known] = checked(values[:known])
+    return out
+
+
+def _arguments(channels: Channels, positions: Any, name: str | None) -> NDArray[Any]:
+    """What a function is applied to: given positions, numbers, or labels where these are words."""
+    labels = [channels.label(code) for code in range(channels.truths)]
+    if positions is None and value_names(channels.labels):
+        return np.array(labels, dtype=object)
+    try:
+        return value_numbers(channels.labels, channels.truths, positions, name)
+    except EstimationError:
+        if positions is not None:
+            raise
+        return np.array(labels, dtype=object)
+
+
+def _checked(function: Function | None) -> Callable[[Floats], Floats] | None:
+    """The function of a user, which must give one finite number for each."""
+    if function is None:
+        return None
+    if not callable(function):
+        raise EstimationError(f"the function of an expectation must be callable, not {type(function).__name__}")
+
+    def applied(values: Floats) -> Floats:
+        try:
+            with np.errstate(all="ignore"):  # what is not finite is refused below
+                found = np.asarray(function(values))
+        except (TypeError, ValueError) as error:
+            raise EstimationError(
+                f"the function failed on an array of {'labels' if values.dtype == object else 'numbers'} "
+                f"({type(error).__name__}): it must take an array of values and return one real number for each"
+            ) from None
+        if found.dtype.kind not in "biuf" or found.shape != np.shape(values):
+            raise EstimationError("the function must take an array of values and return one real number for each")
+        if not np.isfinite(found).all():
+            raise EstimationError("the function must return finite numbers, of numbers in a box also outside it")
+        return np.asarray(found, float)
+
+    return applied
+
+
+def _refuse_positions(positions: Any) -> None:
+    if positions is not None:
+        raise EstimationError("positions are for columns with a list of values; this one holds numbers")
+
+
+def score_means(
+    column: ScoredColumn, target: str, *, weights: Any, strata: Any, clusters: Any, by: Any
+) -> tuple[ScoreMeans, tuple[str, ...]]:
+    """Read all rows: the means of their scores by group, and what a reader should know."""
+    release = column.release
+    survey = release.survey if release is not None else None
+    weights = declared(weights, None if survey is None else survey.weight)
+    strata = declared(strata, None if survey is None else survey.strata)
+    clusters = declared(clusters, None if survey is None else survey.cluster)
+    rows = Rows(release, column.total, [column.reader], weights=weights, strata=strata, clusters=clusters, groups=by)
+    roles = Roles(weights is not None, strata is not None, clusters is not None, by is not None)
+    sums = ScoreSums(2, roles, target, column.scores.lost)
+    for batch in rows.batches():
+        products = column.scores.products(batch.codes) if target == "table" and len(batch.codes) else None
+        if len(batch.codes):
+            sums.add(batch, column.scores.of(batch.codes, batch.first_row), products)
+    return sums.means(), (*left_out_note(rows.left_out), *column.scores.notes)

@@ -1,0 +1,247 @@
+"""A mean, a total or an expectation, overall or by group: the result, with comparisons of its groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import arguments
+from discreet.errors import EstimationError
+from discreet.estimate import display
+from discreet.estimate.contrast import Contrast, contrast
+from discreet.estimate.intervals import checked_level, two_sided_quantile, within_unit
+from discreet.estimate.result import Result, frozen, written_interval
+from discreet.estimate.result_table import Column, Ends, ResultTable, group_columns, interval_heading, labels
+from discreet.estimate.wilson import wilson
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Statistic(Result):
+    """One number about a column, overall or for every group. Made by ``estimate.mean``, ``total``, ``expectation``.
+
+    ``float(one)`` is the estimate where there are no groups. With groups it is indexed by their labels, iterates over
+    them and has a length; :meth:`compare` sets them against each other.
+
+    Attributes
+    ----------
+    what : str
+        Such as "mean".
+    column : str or None
+    estimate, std_error : array
+        One number per group.
+    covariance : array (groups, groups)
+        Groups that share clusters or strata are not independent of each other, and this matrix knows it.
+    groups : tuple
+        The labels of the groups; empty where there are none.
+    by : str, tuple or None
+        The public column or columns that make the groups.
+    n : array of int
+        Number of answers in each group.
+    target : {"population", "table"}
+    notes : tuple of str
+    """
+
+    what: str
+    column: str | None
+    estimate: Floats
+    covariance: Floats
+    groups: tuple[Any, ...] = ()
+    by: str | tuple[str | None, ...] | None = None
+    n: NDArray[np.int64]
+    degrees_of_freedom: Floats
+    target: str = "population"
+    notes: tuple[str, ...] = ()
+    #: Two numbers and the randomisation variances at each, where the mean is a share in disguise.
+    two_valued: tuple[float, float, float, float] | None = None
+
+    def __post_init__(self) -> None:
+        for array in (self.estimate, self.covariance, self.n, self.degrees_of_freedom):
+            array.flags.writeable = False
+
+    @cached_property
+    def std_error(self) -> Floats:
+        """Standard errors; nan where one row alone shows no spread."""
+        with np.errstate(invalid="ignore"):
+            return frozen(np.sqrt(np.diag(self.covariance)))
+
+    @property
+    def default_interval(self) -> str:
+        """The interval method that is used unless another is named."""
+        return "wald" if self.two_valued is None else "wilson"
+
+    def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
+        """Confidence intervals, one (low, high) row per group.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level.
+        method : {"wald", "wilson", "simultaneous"}, optional
+            * "wald": estimate ± quantile × standard error, Student's t with (clusters − strata) degrees of freedom
+              in a survey. The default.
+            * "wilson": of a column with two values, all means that the score test accepts; the default there. It lies
+              within the two values. In a survey with the effective number of people.
+            * "simultaneous": all groups at once with the level as joint coverage, by Bonferroni on the default.
+        """
+        level = checked_level(level)
+        options = ("wald", "wilson", "simultaneous") if self.two_valued is not None else ("wald", "simultaneous")
+        method = self.default_interval if method is None else method
+        method = arguments.choice(method, f"the interval method of a {self.what}", options, EstimationError)
+        if method == "simultaneous":
+            level, method = 1 - (1 - level) / self.estimate.size, self.default_interval
+        quantiles = np.array([two_sided_quantile(level, df) for df in self.degrees_of_freedom])
+        if method == "wald":
+            return np.stack([self.estimate - quantiles * self.std_error, self.estimate + quantiles * self.std_error], 1)
+        return self._wilson(level, quantiles)
+
+    def _wilson(self, level: float, quantiles: Floats) -> Floats:
+        """Wilson's interval for the share of the second value, as one for the mean."""
+        assert self.two_valued is not None
+        first, second, own, other = self.two_valued
+        share = (self.estimate - first) / (second - first)
+        sampling = 1.0 if self.target == "population" else 0.0
+        at_share = share * own + (1 - share) * other + sampling * share * (1 - share)
+        variance = (self.std_error / (second - first)) ** 2
+        size = self.n.astype(float)
+        # A survey: as many people as would give this variance, and fewer for its degrees of freedom.
+        informative = np.isfinite(variance) & (variance > 0) & (at_share > 0)
+        np.divide(at_share, variance, out=size, where=informative & np.isfinite(self.degrees_of_freedom))
+        normal = two_sided_quantile(level)
+        size = np.minimum(size, self.n) * (normal / quantiles) ** 2
+        low, high = wilson(share, np.full_like(share, own), np.full_like(share, other), sampling, size, normal)
+        ends = within_unit(low, high, 1 + np.abs(share))
+        return np.sort(first + (second - first) * ends, axis=1)
+
+    def __getitem__(self, group: Any) -> Statistic:
+        place = self._place(group)
+        return Statistic(
+            what=self.what,
+            column=self.column,
+            estimate=self.estimate[[place]],
+            covariance=self.covariance[[place]][:, [place]],
+            groups=(group,),
+            by=self.by,
+            n=self.n[[place]],
+            degrees_of_freedom=self.degrees_of_freedom[[place]],
+            target=self.target,
+            notes=self.notes,
+            two_valued=self.two_valued,
+        )
+
+    def _place(self, group: Any) -> int:
+        try:
+            return self.groups.index(group)
+        except ValueError:
+            raise KeyError(group) from None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.groups)
+
+    def __len__(self) -> int:
+        return self.estimate.size
+
+    def __contains__(self, group: Any) -> bool:
+        return group in self.groups
+
+    def __float__(self) -> float:
+        if self.estimate.size != 1:
+            raise TypeError(f"there are {self.estimate.size} groups; name one")
+        return float(self.estimate[0])
+
+    def compare(self, first: Any = None, second: Any = None, kind: str = "difference") -> Contrast:
+        """Differences or ratios between groups, each with a test that there is none.
+
+        Parameters
+        ----------
+        first, second : labels of two groups, optional
+            Without them all pairs are compared, with simultaneous intervals and p values.
+        kind : {"difference", "ratio"}
+            ``first − second``, or ``first/second``.
+        """
+        if len(self.groups) < 2:
+            raise EstimationError("there is one group, and nothing to compare it with: ask for groups with by")
+        if (first is None) != (second is None):
+            raise EstimationError('name two groups, compare("north", "south"), or none for all pairs')
+        if first is None:
+            pairs = [(i, j) for i in range(len(self.groups)) for j in range(i + 1, len(self.groups))]
+        else:
+            for group in (first, second):
+                if group not in self.groups:
+                    known = ", ".join(display.label_text(label) for label in self.groups[: display.SHOWN])
+                    raise EstimationError(f"compare names a group that is not there; the groups are {known}")
+            pairs = [(self._place(first), self._place(second))]
+        return contrast(self, pairs, kind)
+
+    @property
+    def _named(self) -> str:
+        return f'{self.what} of "{self.column}"' if self.column else self.what
+
+    def heading(self) -> str:
+        """What was estimated, from what."""
+        groups = f", {len(self.groups)} groups" if len(self.groups) > 1 else ""
+        named = self._named[:1].upper() + self._named[1:]
+        return f"{named} {display.of_whom(self.target)}{groups}, n = {int(self.n.sum()):,}"
+
+    def _labels(self) -> tuple[Any, ...]:
+        return self.groups or ("",)
+
+    def _write(self, value: float) -> str:
+        return display.amount(value) if self.what == "total" else display.measured(value)
+
+    def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
+        shown = self.estimate.size if most is None else min(self.estimate.size, most)
+        chosen = self.default_interval if method is None else method
+        bounds = self.interval(level, method)[:shown]
+        first = group_columns(self.groups[:shown], self.by) if self.groups else [labels("statistic", [self._named])]
+        left_out = self.estimate.size - shown
+        return ResultTable(
+            title=self.heading(),
+            columns=(
+                *first,
+                Column("n", self.n[:shown], write=display.count),
+                Column("estimate", self.estimate[:shown], write=self._write),
+                Column("std_error", self.std_error[:shown], "std. error", self._write_error),
+                Ends(interval_heading(level, chosen), bounds, write=self._write, empty=self._empty(bounds)),
+            ),
+            rows=shown,
+            more=(f"{left_out:,} more groups",) if left_out else (),
+            notes=self.notes,
+        )
+
+    def _empty(self, bounds: Floats) -> NDArray[np.bool_]:
+        """Wilson's intervals that nothing is left of; where the error is not known there is no interval either."""
+        return np.asarray(np.isnan(bounds[:, 0]) & np.isfinite(self.std_error[: len(bounds)]))
+
+    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
+        """Plain data, ready for JSON: one list per quantity, in the order of the groups."""
+        chosen = self.default_interval if method is None else method
+        return {
+            "kind": self.what,
+            "column": self.column,
+            "by": display.plain(self.by),
+            "groups": [display.plain(group) for group in self.groups],
+            "n": display.plain(self.n),
+            "target": self.target,
+            "estimate": display.plain(self.estimate),
+            "std_error": display.plain(self.std_error),
+            "covariance": display.plain(self.covariance),
+            "interval": written_interval(self.interval(level, method), level, chosen),
+            "notes": list(self.notes),
+        }
+
+
+def single_row_notes(groups: tuple[Any, ...], n: NDArray[np.int64]) -> tuple[str, ...]:
+    """One row shows no spread, and so has no standard error."""
+    few = [display.label_text(group) for group, rows in zip(groups or ("",), n, strict=True) if rows < 2]
+    if not few:
+        return ()
+    if not groups:
+        return ("there is one row, which shows no spread: no standard error, and no interval",)
+    return (f"groups of one row have no standard error and no interval: {', '.join(few[: display.SHOWN])}",)
