@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.cli.choices import Choice, choices
 from discreet.cli.terminal import command, emit
 from discreet.errors import NotIdentifiedError
 from discreet.mechanisms import ZeroInflatedLaplace
@@ -27,7 +28,7 @@ def design_command(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say in plain words what a plan promises, and the error bars its users will get.
+    """Say in plain words what a plan promises, the error bars its users will get, and why each mechanism was chosen.
 
     Reads the plan only, never the data: decide on epsilon before anybody's answer is touched.
     """
@@ -35,10 +36,12 @@ def design_command(
 
     read = Plan.read(plan, outside_files=outside_files)
     read.check_budget()
-    blocks = [_block(block, rows, level) for block in read.blocks]
+    blocks, chosen = [_block(block, rows, level) for block in read.blocks], choices(read, rows)
+    for facts, choice in zip(blocks, chosen, strict=True):
+        facts["design"] = choice.facts
     files = [str(file) for file in read.files]
     data = {"files": files, "guarantee": read.guarantee.to_dict(), "rows": rows, "level": level, "blocks": blocks}
-    emit(_text(read, blocks, rows, level), data, as_json)
+    emit(_text(read, blocks, chosen, rows, level), data, as_json)
 
 
 def _block(block: Block, rows: int, level: float) -> dict[str, Any]:
@@ -89,8 +92,6 @@ def _numeric_text(block: Block, facts: dict[str, Any]) -> list[str]:
     ]
     for name, scale, value in zip(facts["columns"], facts["scale"], facts["margin"], strict=True):
         lines.append(f'    "{name}": noise of {scale:.4g}, mean to ± {value:.4g}')
-    if block.missing != "reject":
-        lines.append(f"    missing values: {block.missing}")
     return lines
 
 
@@ -136,8 +137,6 @@ def _together_text(block: Block, facts: dict[str, Any]) -> list[str]:
         block.columns, facts["values"], facts["marginal_epsilons"], facts["margin"], strict=True
     ):
         lines.append(f'    "{name}": {values} values, column level {epsilon:.4g}, every frequency to ± {value:.2%}')
-    if block.missing != "reject":
-        lines.append(f"    missing values: {block.missing}")
     return lines
 
 
@@ -152,7 +151,7 @@ def _promise(plan: Plan, rows: int) -> list[str]:
     return [plan.guarantee.explain(**whom, failing=expected.failing, exposed=expected.exposed)]
 
 
-def _text(plan: Plan, blocks: list[dict[str, Any]], rows: int, level: float) -> str:
+def _text(plan: Plan, blocks: list[dict[str, Any]], chosen: list[Choice], rows: int, level: float) -> str:
     lines = [f"Plan: {one_line(plan.title or '(no title)')}"]
     if plan.files:
         lines.append(f"It publishes what it reads from: {one_line(', '.join(map(str, plan.files)))}")
@@ -163,22 +162,31 @@ def _text(plan: Plan, blocks: list[dict[str, Any]], rows: int, level: float) -> 
     for block, facts in zip(plan.blocks, blocks, strict=True):
         if block.domains:
             lines.extend(_together_text(block, facts))
-            continue
-        if isinstance(block.mechanism, ZeroInflatedLaplace):
+        elif isinstance(block.mechanism, ZeroInflatedLaplace):
             lines.extend(_numeric_text(block, facts))
-            continue
-        names = one_line(", ".join(f'"{c}"' for c in block.columns))
-        more_reports = block.reports.size > block.domain.size
-        lines.append(f"  {names}: {facts['values']} values, {block.guarantee.summary()}")
-        margins = facts["margin"] if block.by else {"": facts["margin"]}
-        for name, value in margins.items():
-            prefix = f"    rows with {block.by} = {name}, if they were all: " if block.by else "    every frequency to "
-            lines.append(f"{prefix}± {value:.2%}" if isinstance(value, float) else f"    {value}")
-        if more_reports:
-            lines.append(
-                "    this is for the unbiased estimate; where an answer is rare, maximum likelihood (method = mle) "
-                "needs far fewer people"
-            )
+        else:
+            lines.extend(_frequencies_text(block, facts))
         if block.missing != "reject":
             lines.append(f"    missing values: {block.missing}")
+    lines += ["", "Why these mechanisms"]
+    for block, choice in zip(plan.blocks, chosen, strict=True):
+        lines += [f"  {_names(block)}", *(f"    {line}" for line in choice.lines)]
     return "\n".join(lines)
+
+
+def _names(block: Block) -> str:
+    return one_line(", ".join(f'"{column}"' for column in block.columns))
+
+
+def _frequencies_text(block: Block, facts: dict[str, Any]) -> list[str]:
+    lines = [f"  {_names(block)}: {facts['values']} values, {block.guarantee.summary()}"]
+    margins = facts["margin"] if block.by else {"": facts["margin"]}
+    for name, value in margins.items():
+        prefix = f"    rows with {block.by} = {name}, if they were all: " if block.by else "    every frequency to "
+        lines.append(f"{prefix}± {value:.2%}" if isinstance(value, float) else f"    {value}")
+    if block.reports.size > block.domain.size:
+        lines.append(
+            "    this is for the unbiased estimate; where an answer is rare, maximum likelihood (method = mle) "
+            "needs far fewer people"
+        )
+    return lines

@@ -24,6 +24,7 @@ from discreet.privacy.bounds import exp_bounds
 
 Floats = NDArray[np.float64]
 
+MEASURE = "Expected error of a report"
 #: Losses handled at once: the working arrays of a step stay in the second-level cache.
 _BLOCK = 1 << 18
 #: A derivative that is this small against its terms is decided in fractions.

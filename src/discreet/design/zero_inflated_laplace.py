@@ -75,6 +75,7 @@ def zero_inflated_laplace(
     zero_probability: float | None = None,
     unit: Literal["record", "attribute"] = "record",
     target: Target = "mean",
+    *,
     grid: float | None = None,
 ) -> LaplaceDesign:
     """The least noise that keeps (ε, δ) on a box, each coordinate scaled to its own width.
@@ -137,8 +138,8 @@ def zero_inflated_laplace(
         objective,
         Optimality(objective, min(bound, objective), statement),
         _notes(box, epsilon, delta, chosen, unit, mechanism, width),
-        f'variance at n = 1 of the target "{target}" per coordinate, in units of its width',
-        curve,
+        f'Variance at n = 1 of the target "{target}" per coordinate, in units of its width',
+        trade_off=curve,
     )
 
 

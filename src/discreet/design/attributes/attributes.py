@@ -35,7 +35,7 @@ _MAX_BOUND = 2_000
 _TRUST = 1e-9
 
 MEASURE = "Record-level ε"
-_DUALITY = "any mechanism with these attribute levels, by duality"
+_DUALITY = "no mechanism with these attribute levels goes below it, by duality"
 _SIMPLEST = (
     "the levels are too high or too unequal for a fitted design; the simplest that meets them was taken, and the gap "
     "says how much a better one could save at most"
@@ -126,7 +126,7 @@ def _inductive(request: Request, pairs: str, *, allow_raised: bool) -> Attribute
         request,
         _never_above(reached, found.mechanism()),
         _quick(reached),
-        "any mechanism with the attribute levels that the heuristic ends at, by duality",
+        "no mechanism with the attribute levels that the heuristic ends at goes below it, by duality",
         "inductive",
         pairs,
         tuple(notes),
@@ -170,9 +170,9 @@ def _exact(request: Request, pairs: str) -> AttributesDesign:
         mechanism = None
     if mechanism is None or not _meets(request, mechanism):
         return _fallback(request, search.bound, pairs)
-    statement = "any mechanism with these attribute levels, by duality at the weights of the threshold"
+    statement = f"{_DUALITY} at the weights of the threshold"
     if pairs == "keep":
-        statement += "; also those that do not keep cross-tables"
+        statement += ", whether it keeps cross-tables or not"
     return _design(request, mechanism, max(search.bound, _largest(request)), statement, "exact", pairs)
 
 
@@ -193,8 +193,9 @@ def _from_cells(
 ) -> AttributesDesign:
     found = solve(cells)
     mechanism = levelled(request, grouped_law(request, cells.groups, found.g, found.log_rho))
-    kept = " that keeps every cross-table" if pairs == "keep" else ""
-    statement = f"any mechanism with these attribute levels{kept}, by linear-programming duality"
+    statement = _DUALITY
+    if pairs == "keep":
+        statement = "no mechanism with these attribute levels that keeps every cross-table goes below it, by duality"
     bound = max(record_level(found.log_bound) * (1 - _TRUST), _largest(request))
     return _design(request, mechanism, bound, statement, method, pairs)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from discreet.domains import Binary, Box, Categorical, Domain, WithBlank
 from discreet.errors import PlanError
@@ -28,12 +28,17 @@ from discreet.publish.plan.joint import read_joint
 from discreet.publish.plan.near import NEAR_MECHANISMS, near_mechanism
 from discreet.publish.plan.numeric import read_numeric
 
+if TYPE_CHECKING:
+    from discreet.design import Design
+    from discreet.mechanisms import Mechanism
+    from discreet.publish.plan.near import Chosen
+
 #: Keys that only some designs read; anywhere else they would be silently ignored, so they are refused.
 _OPTIONS = ("epsilon", "delta", "prevalence", "symmetric", "matrix", "file", *NEAR)
 
 
-def read_block(section: Section, files: PlanFiles) -> Block:
-    """One block of a plan."""
+def read_block(section: Section, files: PlanFiles) -> tuple[Block, Design[Mechanism] | None]:
+    """One block of a plan, and the design of its mechanism where one was made."""
     # A mechanism that is still to come is named before its other keys are judged.
     mechanism = section.choice("mechanism", MECHANISMS, LATER_MECHANISMS)
     if mechanism == "joint":
@@ -56,19 +61,19 @@ def read_block(section: Section, files: PlanFiles) -> Block:
             raise PlanError(f"{section.at(key)} describes answers that respondents randomised; add collected = true")
     if mechanism is None:
         raise PlanError(f"{section.at('mechanism')} is missing; it must be one of {', '.join(MECHANISMS)}")
-    design = _mechanism(section, mechanism, domain, files)
+    chosen, design = _mechanism(section, mechanism, domain, files)
     with at(section.path):
-        return Block.of(columns, domain, design, reports=_reports(section, domain, design), missing=missing)
+        return Block.of(columns, domain, chosen, reports=_reports(section, domain, chosen), missing=missing), design
 
 
-def _mechanism(section: Section, name: str, domain: Domain, files: PlanFiles) -> FiniteMechanism:
+def _mechanism(section: Section, name: str, domain: Domain, files: PlanFiles) -> Chosen:
     if name in NEAR_MECHANISMS:
         return near_mechanism(section, name, domain)
     _refuse(section, NEAR, f"belongs to mechanism = {', '.join(NEAR_MECHANISMS)}")
-    return _channel(section, domain, files) if name == "channel" else _randomized_response(section, domain)
+    return (_channel(section, domain, files), None) if name == "channel" else _randomized_response(section, domain)
 
 
-def _randomized_response(section: Section, domain: Domain) -> FiniteMechanism:
+def _randomized_response(section: Section, domain: Domain) -> Chosen:
     """The optimal binary design, or generalised response on any other domain."""
     epsilon, delta = section.epsilon(), section.delta()
     if epsilon is None:
@@ -79,7 +84,7 @@ def _randomized_response(section: Section, domain: Domain) -> FiniteMechanism:
         if "reports" in section and not section.flag("collected"):
             raise PlanError(f'{section.at("reports")} belongs to a yes/no domain, or to mechanism = "channel"')
         with at(section.at("epsilon")):
-            return GeneralizedResponse(domain.size, epsilon)
+            return GeneralizedResponse(domain.size, epsilon), None
     from discreet.design import binary
 
     prevalence, reports = _prevalence(section), _report_count(section)
@@ -91,7 +96,7 @@ def _randomized_response(section: Section, domain: Domain) -> FiniteMechanism:
             symmetric=section.flag("symmetric"),
             reports=reports,
         )
-    return design.mechanism
+    return design.mechanism, design
 
 
 def _prevalence(section: Section) -> float | tuple[float, ...] | None:
@@ -171,7 +176,7 @@ def _collected(
     missing: Missing,
     mechanism: str | None,
     files: PlanFiles,
-) -> Block:
+) -> tuple[Block, Design[Mechanism] | None]:
     """Answers that were randomised before they were collected: one design, or one per group of rows."""
     by = section.text("by")
     if (by is None) != ("designs" not in section):
@@ -181,7 +186,7 @@ def _collected(
         designs = _designs(section, domain, files)
         first = next(iter(designs.values()))
         with at(section.path):
-            return Block.of(
+            block = Block.of(
                 columns,
                 domain,
                 None,
@@ -191,17 +196,17 @@ def _collected(
                 missing=missing,
                 collected=True,
             )
+        return block, None
     if mechanism is not None:
         _refuse(section, PROCEDURES, "cannot stand beside mechanism")
-        design = _mechanism(section, mechanism, domain, files)
+        chosen, design = _mechanism(section, mechanism, domain, files)
     else:
         unread = ("epsilon", "delta", "prevalence", "symmetric", *NEAR)
         _refuse(section, unread, "follows from the design that was used")
-        design = _design(section, domain, files)
+        chosen, design = _design(section, domain, files), None
     with at(section.path):
-        return Block.of(
-            columns, domain, design, reports=_reports(section, domain, design), missing=missing, collected=True
-        )
+        reports = _reports(section, domain, chosen)
+        return Block.of(columns, domain, chosen, reports=reports, missing=missing, collected=True), design
 
 
 def _designs(section: Section, domain: Domain, files: PlanFiles) -> dict[str, FiniteMechanism]:

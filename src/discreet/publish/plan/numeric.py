@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from discreet.domains import Box
 from discreet.errors import PlanError
@@ -11,6 +11,10 @@ from discreet.publish.plan.domains import read_domain
 from discreet.publish.plan.files import PlanFiles
 from discreet.publish.plan.grammar import LAPLACE, Section, at
 
+if TYPE_CHECKING:
+    from discreet.design import Design
+    from discreet.mechanisms import ZeroInflatedLaplace
+
 _ALLOWED = ("columns", "domain", "mechanism", "epsilon", "delta", "missing", *LAPLACE)
 
 
@@ -18,7 +22,7 @@ class ClippedWarning(UserWarning):
     """How many numbers were moved to the bounds of a box: for the steward's terminal, never written."""
 
 
-def read_numeric(section: Section, files: PlanFiles) -> Block:
+def read_numeric(section: Section, files: PlanFiles) -> tuple[Block, Design[ZeroInflatedLaplace]]:
     """``epsilon`` and ``delta``; options ``zero_probability``, ``unit``, ``grid``, ``clip``, ``target``."""
     for key in list(section.keys()):
         if key not in _ALLOWED:
@@ -47,9 +51,9 @@ def read_numeric(section: Section, files: PlanFiles) -> Block:
             section.number("zero_probability"),
             cast("Any", section.choice("unit", ("record", "attribute")) or "record"),
             cast("Any", section.text("target") or "mean"),
-            _grid(section),
+            grid=_grid(section),
         )
-        return Block.of(columns, domain, design.mechanism, missing=missing, clip=section.flag("clip"))
+        return Block.of(columns, domain, design.mechanism, missing=missing, clip=section.flag("clip")), design
 
 
 def _grid(section: Section) -> Any:

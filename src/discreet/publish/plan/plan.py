@@ -29,7 +29,9 @@ from discreet.publish.plan.grammar import BUDGET, FORMAT, LATER_PRIVATE, OUTPUT,
 from discreet.publish.plan.labels import LabelSpec, read_label
 
 if TYPE_CHECKING:
+    from discreet.design import Design
     from discreet.manifest import Release
+    from discreet.mechanisms import Mechanism
 
 
 #: A dotted key of more parts than tables may be deep; the parser of TOML takes the square of their number.
@@ -79,6 +81,8 @@ class Plan:
         What may be spent.
     blocks : tuple of Block
         The private columns with their finished mechanisms.
+    designs : tuple of (Design or None)
+        For every block how its mechanism was chosen, with its certificate; None where the plan gives the mechanism.
     missing_values : tuple of str
         Texts that stand for a missing value in a CSV source, beside the empty cell.
 
@@ -111,6 +115,7 @@ class Plan:
     #: The file that the plan was read from.
     path: Path | None = field(default=None, repr=False, compare=False)
     missing_values: tuple[str, ...] = ()
+    designs: tuple[Design[Mechanism] | None, ...] = field(default=(), repr=False)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, outside_files: bool = False) -> Self:
@@ -178,9 +183,9 @@ class Plan:
         survey = _survey(top)
         public = _public(top, survey)
         sections = list(top.sections("private", PRIVATE, LATER_PRIVATE))
-        blocks = tuple(read_block(section, files) for section in sections)
-        if not blocks:
+        if not sections:
             raise PlanError("private is missing: a plan needs at least one [[private]] block")
+        blocks, designs = zip(*(read_block(section, files) for section in sections), strict=True)
         budget = _budget(top)
         _check_columns(public, blocks, budget)
         missing_values = _missing_values(top, blocks)
@@ -201,6 +206,7 @@ class Plan:
                 if (spec := read_label(section, block)) is not None
             ),
             missing_values=missing_values,
+            designs=designs,
         )
 
     @cached_property

@@ -25,16 +25,19 @@ def with_labels_designed(plan: Plan, source: Any) -> Plan:
         return plan
     if isinstance(source, pa.RecordBatchReader):
         raise ReleaseError("a label design reads the public columns first: give a file or a table, not a stream")
-    blocks = list(plan.blocks)
+    blocks, designs = list(plan.blocks), list(plan.designs)
     for index, spec in plan.labels:
         _check_public(spec, plan)
         block = blocks[index]
         X = _predictors(spec, open_source(source, plan.missing_values))
-        mechanism = spec.design(X, block.domain.size)
+        design = spec.design(X, block.domain.size)
         with at(spec.path):
-            reports = _report_labels(block, mechanism.shape[1])
-            blocks[index] = Block.of(block.columns, block.domain, mechanism, reports=reports, missing=block.missing)
-    return replace(plan, blocks=tuple(blocks), labels=())
+            reports = _report_labels(block, design.mechanism.shape[1])
+            blocks[index] = Block.of(
+                block.columns, block.domain, design.mechanism, reports=reports, missing=block.missing
+            )
+        designs[index] = design
+    return replace(plan, blocks=tuple(blocks), designs=tuple(designs), labels=())
 
 
 def _check_public(spec: LabelSpec, plan: Plan) -> None:
