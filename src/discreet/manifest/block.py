@@ -113,6 +113,7 @@ class Block:
             reports=domain,
             mechanism=view,
             missing=self.missing,
+            collected=self.collected,
             guarantee=view.guarantee,
         )
 
@@ -124,8 +125,8 @@ class Block:
                 raise MechanismError("the box of the block is not the one of its mechanism")
             if len(self.columns) != mechanism.dimension:
                 raise MechanismError(f"a box of {mechanism.dimension} coordinates needs as many columns")
-            if self.collected or self.missing == "category":
-                raise MechanismError("numbers in a box are randomised here, and a blank is not one of them")
+            if self.missing == "category":
+                raise MechanismError("numbers in a box are what is randomised, and a blank is not one of them")
         if not isinstance(mechanism, FiniteMechanism):
             return
         truths, reports = mechanism.shape

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments, limits
 from discreet.domains.box import Box
-from discreet.errors import ManifestError, MechanismError
+from discreet.errors import DomainError, ManifestError, MechanismError
 from discreet.mechanisms.base import Mechanism
 from discreet.mechanisms.laplace.curve import delta_bound, trade_off_bound, with_zero_inflation
 from discreet.mechanisms.laplace.exact import delta_exact
@@ -262,6 +262,25 @@ class ZeroInflatedLaplace(Mechanism):
         source = resolve(randomness)
         for batch in batches:
             yield self.privatize(batch, source)
+
+    def check_reports(self, reports: ArrayLike) -> Floats:
+        """Rows of reports as an n × d array; one that the mechanism cannot give is an error.
+
+        Noise carries a report anywhere, out of the box too, but always to a multiple of the grid.
+        """
+        rows = self.box._shaped(reports)
+        steps = rows / np.asarray(self.grid)  # exact: powers of 2
+        possible = np.isfinite(rows) & (steps == np.rint(steps))
+        if not possible.all():
+            row, j = (int(index) for index in np.argwhere(~possible)[0])
+            raise DomainError(
+                "the number is no report of this mechanism",
+                column=f"coordinate {j}",
+                row=row,
+                expected=f"a multiple of {self.grid[j]!r}",
+                value=float(rows[row, j]),
+            )
+        return rows
 
     @cached_property
     def noise_scale(self) -> Floats:

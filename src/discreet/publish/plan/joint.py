@@ -14,7 +14,7 @@ from discreet.publish.plan.grammar import JOINT, Section, at
 if TYPE_CHECKING:
     from discreet.design import AttributesDesign
 
-_ALLOWED = ("columns", "mechanism", "missing", *JOINT)
+_ALLOWED = ("columns", "mechanism", "missing", "collected", *JOINT)
 
 
 def read_joint(section: Section, files: PlanFiles) -> tuple[Block, AttributesDesign]:
@@ -35,7 +35,9 @@ def read_joint(section: Section, files: PlanFiles) -> tuple[Block, AttributesDes
             f'{design.requested[i]:g} to {design.marginal_epsilons[i]:.4g}; use method = "exact"'
         )
     with at(section.path):
-        return Block.of(columns, domains[0], design.mechanism, missing=missing, domains=domains), design
+        collected = section.flag("collected")
+        block = Block.of(columns, domains[0], design.mechanism, missing=missing, domains=domains, collected=collected)
+    return block, design
 
 
 def _domains(section: Section, columns: tuple[str, ...], files: PlanFiles) -> tuple[Domain, ...]:

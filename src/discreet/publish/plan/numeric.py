@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from discreet.design import Design
     from discreet.mechanisms import ZeroInflatedLaplace
 
-_ALLOWED = ("columns", "domain", "mechanism", "epsilon", "delta", "missing", *LAPLACE)
+_ALLOWED = ("columns", "domain", "mechanism", "epsilon", "delta", "missing", "collected", *LAPLACE)
 
 
 class ClippedWarning(UserWarning):
@@ -41,6 +41,12 @@ def read_numeric(section: Section, files: PlanFiles) -> tuple[Block, Design[Zero
     if "target" in section and "zero_probability" in section:
         raise PlanError(f"{section.at('target')} chooses the zero probability, which is given: leave out one of them")
     missing = cast("Missing", section.choice("missing", ("reject", "public")) or "reject")
+    collected, clip = section.flag("collected"), section.flag("clip")
+    if collected and clip:
+        raise PlanError(
+            f"{section.at('clip')} moves true numbers into the box, but these were randomised by the respondents, "
+            "and reports outside the box are as good as others; leave it out"
+        )
     from discreet.design import zero_inflated_laplace
 
     with at(section.path):
@@ -53,7 +59,8 @@ def read_numeric(section: Section, files: PlanFiles) -> tuple[Block, Design[Zero
             cast("Any", section.text("target") or "mean"),
             grid=_grid(section),
         )
-        return Block.of(columns, domain, design.mechanism, missing=missing, clip=section.flag("clip")), design
+        block = Block.of(columns, domain, design.mechanism, missing=missing, clip=clip, collected=collected)
+    return block, design
 
 
 def _grid(section: Section) -> Any:

@@ -114,6 +114,12 @@ class Layout:
     ) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         try:
             values = domain.parse(cells) if self.text else cells
+            if block.collected and isinstance(domain, Box) and isinstance(block.mechanism, ZeroInflatedLaplace):
+                numbers, missing = domain.numbers(values)
+                if missing is not None and block.missing != "public":
+                    raise DomainError("the value is missing", row=int(missing.argmax()), expected="a number")
+                present = numbers if missing is None else np.where(missing, 0.0, numbers)
+                return block.mechanism.check_reports(present)[:, 0], missing
             if block.clip and isinstance(domain, Box):
                 numbers, missing = domain.numbers(values)
                 if missing is not None and block.missing != "public":
@@ -144,7 +150,7 @@ class Layout:
         """Replace the columns of joint blocks, all of a block at once; returns their names."""
         done: set[str] = set()
         for block in self.plan.blocks:
-            if not isinstance(block.mechanism, (JointResponse, ZeroInflatedLaplace)):
+            if block.collected or not isinstance(block.mechanism, (JointResponse, ZeroInflatedLaplace)):
                 continue
             places = [self.coded.get_field_index(name) for name in block.columns]
             cells = [_as_numpy(arrays[place]) for place in places]
