@@ -11,13 +11,15 @@ import numpy as np
 
 from discreet import arguments
 from discreet.design.attributes.cells import Cells
-from discreet.design.attributes.columns import generate
-from discreet.design.attributes.finish import grouped_law, levelled
-from discreet.design.attributes.large import ThresholdSearch, quick_bound, whole_truth
-from discreet.design.attributes.lp import MAX_PATTERN_ATTRIBUTES, Solution, solve_cells
+from discreet.design.attributes.column_generation import generate
+from discreet.design.attributes.dual_bound import TRUSTED, quick_bound
+from discreet.design.attributes.linear_programme import MAX_PATTERN_ATTRIBUTES, Solution, solve_cells
+from discreet.design.attributes.published_heuristic import inductive
 from discreet.design.attributes.request import Request
 from discreet.design.attributes.result import AttributesDesign
-from discreet.design.attributes.simple import inductive, kronecker
+from discreet.design.attributes.rounding import grouped_law, levelled
+from discreet.design.attributes.threshold_search import ThresholdSearch
+from discreet.design.attributes.unfitted import independent, whole_truth
 from discreet.design.result import Optimality
 from discreet.errors import DesignError, MechanismError, PrivacyError
 from discreet.mechanisms.joint import JointResponse
@@ -31,8 +33,6 @@ _MAX_COUNT_CELLS = 20_000
 _MAX_COUNT_GROUPS = 12
 #: Attributes for which a dual bound is computed for a method that does not bring its own.
 _MAX_BOUND = 2_000
-#: Bounds computed in floats are lowered by this.
-_TRUST = 1e-9
 
 MEASURE = "Record-level ε"
 _DUALITY = "no mechanism with these attribute levels goes below it, by duality"
@@ -41,7 +41,7 @@ _SIMPLEST = (
     "says how much a better one could save at most"
 )
 #: How close a design must come to the levels asked for, absolute below one and relative above.
-_MET = 1e-6
+_LEVEL_TOLERANCE = 1e-6
 
 
 def attributes(
@@ -100,7 +100,7 @@ def attributes(
 
 
 def _kronecker(request: Request, pairs: str, method: str) -> AttributesDesign:
-    mechanism = kronecker(request)
+    mechanism = independent(request)
     statement = _DUALITY
     if request.count == 1:
         statement = "one attribute is its own record"
@@ -196,7 +196,7 @@ def _from_cells(
     statement = _DUALITY
     if pairs == "keep":
         statement = "no mechanism with these attribute levels that keeps every cross-table goes below it, by duality"
-    bound = max(record_level(found.log_bound) * (1 - _TRUST), _largest(request))
+    bound = max(record_level(found.log_bound) * (1 - TRUSTED), _largest(request))
     return _design(request, mechanism, bound, statement, method, pairs)
 
 
@@ -207,7 +207,7 @@ def record_level(log_rho: float) -> float:
 
 def simplest(request: Request) -> JointResponse:
     """Every attribute on its own, or the whole truth now and then: the better of two designs that always work."""
-    alone, together = kronecker(request), whole_truth(request)
+    alone, together = independent(request), whole_truth(request)
     better = together.guarantee.epsilon < alone.guarantee.epsilon and _meets(request, together)
     return together if better else alone
 
@@ -215,12 +215,12 @@ def simplest(request: Request) -> JointResponse:
 def _meets(request: Request, mechanism: JointResponse) -> bool:
     """Whether every level is reached; shares of a mixture end at 2^-64, which is too coarse for levels of about 30."""
     wanted = np.array(request.epsilons)
-    return bool(np.all(mechanism.marginal_epsilons >= wanted - _MET * np.maximum(wanted, 1.0)))
+    return bool(np.all(mechanism.marginal_epsilons >= wanted - _LEVEL_TOLERANCE * np.maximum(wanted, 1.0)))
 
 
 def _largest(request: Request) -> float:
     """No record level is below that of its weakest attribute."""
-    return max(request.epsilons) * (1 - _TRUST)
+    return max(request.epsilons) * (1 - TRUSTED)
 
 
 def _quick(request: Request) -> float:
@@ -241,7 +241,7 @@ def _design(
     notes: tuple[str, ...] = (),
 ) -> AttributesDesign:
     value = mechanism.guarantee.epsilon
-    if bound > value * (1 + _TRUST):  # a bound that is refuted proves nothing
+    if bound > value * (1 + TRUSTED):  # a bound that is refuted proves nothing
         bound = _largest(request)
     if pairs == "free" and method in ("exact", "lp"):
         notes += ("pairs were left free: look at pair_eigenvalues() before promising anybody a cross-table",)
