@@ -167,7 +167,7 @@ def four_report_variance(exp_epsilon: float, delta: float, no: Floats, yes: Floa
     """Inverse information about the prevalence in one answer through the four-report channel."""
     other = (1 - delta) / (exp_epsilon + 1)
     smaller = np.minimum(no, yes)  # the channel treats both answers alike
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):  # a label that is certain leaves no variance
         return np.asarray(1 / four_report_information(exp_epsilon * other, other, delta, smaller))
 
 

@@ -22,7 +22,6 @@ from discreet.manifest import Block, Survey, composed_guarantee
 from discreet.manifest.document import Order
 from discreet.plain_text import one_line
 from discreet.privacy import Guarantee
-from discreet.privacy.exact import shown
 from discreet.publish.plan.blocks import read_block
 from discreet.publish.plan.files import PlanFiles
 from discreet.publish.plan.grammar import BUDGET, FORMAT, LATER_PRIVATE, OUTPUT, PRIVATE, PUBLIC, SURVEY, TOP, Section
@@ -302,7 +301,9 @@ def _check_format(data: Any) -> None:
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise PlanError("format must be a whole number of at least 1")
     if number > FORMAT:
-        raise PlanError(f"format = {shown(number)} is newer than this version of discreet reads (up to {FORMAT})")
+        raise PlanError(
+            f"format = {arguments.shown(number)} is newer than this version of discreet reads (up to {FORMAT})"
+        )
 
 
 def _budget(top: Section) -> Budget:
