@@ -70,10 +70,8 @@ def _block(block: Block, rows: int, level: float) -> dict[str, Any]:
 
 def _numeric(block: Block, mechanism: ZeroInflatedLaplace, rows: int, level: float) -> dict[str, Any]:
     """Numeric columns: the noise, and how well a mean is known when values lie at both ends of their range."""
-    from discreet.estimate.intervals import two_sided_quantile
+    from discreet.design.precision import mean_margin
 
-    factor = two_sided_quantile(level) / rows**0.5
-    variances = mechanism.box.widths**2 / 4 + (1 - mechanism.zero_probability) * mechanism.noise_scale**2
     return {
         "columns": list(block.columns),
         "mechanism": type(mechanism).__name__,
@@ -81,7 +79,7 @@ def _numeric(block: Block, mechanism: ZeroInflatedLaplace, rows: int, level: flo
         "attribute_delta": mechanism.delta(mechanism.epsilon, unit="attribute"),
         "scale": list(mechanism.scale),
         "zero_probability": mechanism.zero_probability,
-        "margin": [float(factor * variance**0.5) for variance in variances],
+        "margin": mean_margin(mechanism, rows, level).tolist(),
     }
 
 

@@ -37,7 +37,7 @@ from discreet.privacy.bounds import exp_bounds
 #: Two corners whose variances differ by less than this share are called equally good.
 _TIE = Fraction(1, 10**9)
 #: Levels at which floats hold e^ε − 1 and e^−ε beside one to nine digits.
-_LEAST, _LARGEST = 1e-6, 150.0
+_LEAST_EPSILON, _LARGEST_EPSILON = 1e-6, 150.0
 _MEASURE = "Variance of the prevalence estimate, times n"
 FOUR_REPORTS = "four reports (reports = 4)"
 
@@ -201,10 +201,11 @@ def _interval(epsilon: float, delta: float, low: float, high: float, *, nothing_
         design = _known(epsilon, delta, _certain_point(certain, low, high))
         note = f"this design is the best at every prevalence from {low:g} to {high:g}"
         return replace(design, notes=(note, *design.notes))
-    if not _LEAST <= epsilon <= _LARGEST:
+    if not _LEAST_EPSILON <= epsilon <= _LARGEST_EPSILON:
         raise PrivacyError(
-            f"epsilon must lie between {_LEAST:g} and {_LARGEST:g}, not {epsilon:g}, where no design is best at every "
-            "prevalence asked about: the search between them runs in floats; state the prevalence, or leave out delta"
+            f"epsilon must lie between {_LEAST_EPSILON:g} and {_LARGEST_EPSILON:g}, not {epsilon:g}, where no design "
+            "is best at every prevalence asked about: the search between them runs in floats; state the prevalence, "
+            "or leave out delta"
         )
     # At prevalence 0 the design (1, δ) has no error at all, so every other one has infinite relative regret.
     relative = low > 0 and high < 1

@@ -18,7 +18,7 @@ from discreet.mechanisms.neighbours import MAX_ENTRIES
 from discreet.mechanisms.rounding import checked_epsilon
 
 #: Up to this many values the rank of a channel is computed for a note.
-_RANKED = 128
+_MAX_RANKED = 128
 
 
 def bipartite(
@@ -138,7 +138,7 @@ def _notes(mechanism: BipartiteResponse) -> tuple[str, ...]:
     if near == 1:
         return ("with one near report this is generalised response",)
     known = mechanism.rank
-    if known is None and size <= _RANKED:
+    if known is None and size <= _MAX_RANKED:
         known = int(np.linalg.matrix_rank(mechanism.matrix()))
     notes = [f"{near:,} of {size:,} reports are near each truth"]
     if known is not None and known < size:

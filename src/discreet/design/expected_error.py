@@ -24,9 +24,9 @@ _SHRINK = 0.5 * float(RELATIVE_TOLERANCE)
 #: Below this ε the rows differ by less than the programme's tolerance, and it answers with a constant.
 _LEAST_EPSILON = 1e-5
 #: A report that no truth gives with more than this probability is not used: solvers err by about 1e-12.
-_UNUSED = 1e-10
+_UNUSED_REPORT = 1e-10
 #: Entries this close to an end of their range, relative to it, are at that end.
-_AT_END = 1e-9
+_END_TOLERANCE = 1e-9
 
 
 def expected_error(domain: Any, epsilon: float, prior: ArrayLike | None = None) -> MetricDesign[ChannelResponse]:
@@ -129,11 +129,11 @@ def _polished(highest: Floats, above: Floats, least: float) -> Floats:
     strictly inside their range) are moved by the smallest correction that makes the row sums right.
     """
     size = len(highest)
-    used = np.flatnonzero(highest > _UNUSED)
+    used = np.flatnonzero(highest > _UNUSED_REPORT)
     high = highest[used]
     position = np.clip(above[:, used] / ((1 - least) * high), 0.0, 1.0)
-    position[position < _AT_END] = 0.0
-    position[position > 1 - _AT_END] = 1.0
+    position[position < _END_TOLERANCE] = 0.0
+    position[position > 1 - _END_TOLERANCE] = 1.0
     inside = (position > 0) & (position < 1)
     between = np.where(inside, position * (1 - least) * high, 0.0)
     factors = np.where(position == 1, 1.0, least)

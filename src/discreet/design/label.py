@@ -35,9 +35,9 @@ from discreet.privacy.bounds import exp_bounds
 Floats = NDArray[np.float64]
 
 #: Above this many coefficients a box of ranges has too many corners to look at each.
-_MAX_BOX = 10
+_MAX_RANGE_COEFFICIENTS = 10
 #: A proven bound of a regret above this says little and is left out.
-_TELLING = 10.0
+_LARGEST_TOLD_REGRET = 10.0
 #: Rows on which criteria are averaged; more covariates than this are thinned evenly.
 MAX_ROWS = 20_000
 
@@ -144,8 +144,8 @@ def _ends(coefficients: Any) -> Floats:
     if low.shape != high.shape or np.any(low > high):
         raise DesignError("a range of coefficients needs low ≤ high: finite numbers, of equal length")
     ends = np.array([low, high])
-    if ends.shape[1] > _MAX_BOX:
-        raise DesignError(f"a range is limited to {_MAX_BOX} coefficients; give scenarios instead")
+    if ends.shape[1] > _MAX_RANGE_COEFFICIENTS:
+        raise DesignError(f"a range is limited to {_MAX_RANGE_COEFFICIENTS} coefficients; give scenarios instead")
     return ends
 
 
@@ -287,7 +287,11 @@ def _range_notes(box: CoefficientRange, found: RangeMinimax, mechanism: BinaryRe
         "no point was found at which another design is better"
         if regret <= BEST
         else f"the largest regret found, {regret:.4g}, is at coefficients ({where})",
-        *([f"proven: nowhere in the range is the regret above {ceiling:.4g}"] if ceiling < _TELLING else []),
+        *(
+            [f"proven: nowhere in the range is the regret above {ceiling:.4g}"]
+            if ceiling < _LARGEST_TOLD_REGRET
+            else []
+        ),
         *exposure_notes_of(mechanism),
     )
 
