@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError
+from discreet.plain_text import shortened
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
@@ -34,8 +35,7 @@ def shown(value: Any) -> str:
         return f"a value of type {type(value).__name__}"
     if isinstance(value, (int, numbers.Rational)) and abs(value) > 10**_SHOWN:
         return "a number of more than 40 digits"
-    text = repr(value)
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    return shortened(repr(value), _SHOWN)
 
 
 def number(

@@ -38,6 +38,15 @@ def one_line(text: str) -> str:
     return _CONTROL.sub(_written_out, text)
 
 
+def shortened(text: str, most: int = 60) -> str:
+    """The beginning of a long text, for a message.
+
+    >>> shortened("a + b + c", 5)
+    'a + …'
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def printable(text: str) -> str:
     r"""The text with every control character but line ends and tabs written out.
 

@@ -2,13 +2,50 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+from pathlib import Path
 from typing import get_args, get_type_hints
 
 import pytest
 
-from discreet import design, mechanisms
+import discreet
+from discreet import design, mechanisms, privacy
 from discreet.design import Design
+
+ROOT = Path(discreet.__file__).parent
+LONGEST_FUNCTION = 60
+
+#: Everything that may be imported from a package.
+EXPORTS = {
+    design: """
+        Alternative AttributesDesign Design MetricComparison MetricDesign Optimality PilotReports Split attributes
+        attributes_for_total binary bipartite compare compare_attributes expected_error label label_with_pilot margin
+        sample_size split_budget zero_inflated_laplace
+    """,
+    mechanisms: """
+        BinaryResponse BipartiteResponse ChannelResponse ExponentialResponse FiniteMechanism GeneralizedResponse
+        JointResponse Mechanism ZeroInflatedLaplace from_dict
+    """,
+    privacy: "Certificate Guarantee certify",
+}
+
+#: How a public function of design is called: what is protected and the privacy level first, later additions after *.
+SIGNATURES = {
+    "attributes": "sizes epsilons method pairs * allow_raised",
+    "attributes_for_total": "sizes ratios total pairs",
+    "binary": "epsilon delta prevalence symmetric reports",
+    "bipartite": "domain epsilon high prior",
+    "compare": "domain epsilon n * prior",
+    "compare_attributes": "joint",
+    "expected_error": "domain epsilon prior",
+    "label": "epsilon delta covariates coefficients link criterion classes * reports",
+    "label_with_pilot": "labels covariates epsilon delta share link criterion * pilot_epsilon randomness",
+    "margin": "mechanism n level prevalence * method",
+    "sample_size": "mechanism margin level prevalence * method",
+    "split_budget": "domains epsilon weights",
+    "zero_inflated_laplace": "box epsilon delta zero_probability unit target * grid",
+}
 
 #: Which mechanism each designer returns.
 RETURNS = {
@@ -30,3 +67,58 @@ def test_a_designer_says_which_mechanism_it_returns(name):
         assert issubclass(returned, Design)
         (returned,) = returned.__orig_bases__
     assert get_args(returned) == (RETURNS[name],)
+
+
+@pytest.mark.parametrize("package", EXPORTS, ids=lambda package: package.__name__)
+def test_the_public_names_of_a_package(package):
+    """What a package exports is what is listed here, no more and no less, and all of it is there."""
+    assert sorted(package.__all__) == sorted(EXPORTS[package].split())
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+
+
+def test_public_functions_of_design_read_alike():
+    """The order of arguments is pinned, those after the asterisk go by name, and every function has a return type."""
+    found = {}
+    for name in design.__all__:
+        function = getattr(design, name)
+        if inspect.isclass(function):
+            continue
+        parameters = inspect.signature(function).parameters.values()
+        by_position = [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
+        by_name = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
+        found[name] = " ".join([*by_position, *(["*", *by_name] if by_name else [])])
+        assert "return" in function.__annotations__, name
+    assert found == SIGNATURES
+
+
+def _functions(tree):
+    """Names and lengths, docstrings not counted."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            first = node.body[0]
+            docstring = 0 if ast.get_docstring(node) is None else first.end_lineno - first.lineno + 1
+            yield node.name, node.end_lineno - node.lineno + 1 - docstring
+
+
+def test_functions_of_design_fit_on_a_screen():
+    """At most sixty lines."""
+    for path in (ROOT / "design").rglob("*.py"):
+        for name, lines in _functions(ast.parse(path.read_text(encoding="utf-8"))):
+            assert lines <= LONGEST_FUNCTION, f"{name} in {path.name} has {lines} lines"
+
+
+def test_modules_of_design_form_no_cycle():
+    """Also not by an import inside a function."""
+    uses = {}
+    for path in (ROOT / "design").rglob("*.py"):
+        if path.name != "__init__.py":
+            module = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts)
+            nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            imported = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+            uses[module] = {f"{n.module}.{a.name}" for n in imported for a in n.names} | {n.module for n in imported}
+    done = set()
+    while len(done) < len(uses):
+        free = {module for module in uses.keys() - done if not (uses[module] & uses.keys()) - done}
+        assert free, f"these import each other: {sorted(uses.keys() - done)}"
+        done |= free

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import design
-from discreet.design.attributes.boxstep import free_mixture
-from discreet.design.attributes.kept import KeptSearch
-from discreet.design.attributes.pool import Family, whole_weights
+from discreet.design.attributes.free_mixture import free_mixture
+from discreet.design.attributes.pair_keeping_mixture import PairKeepingSearch
 from discreet.design.attributes.request import Request
+from discreet.design.attributes.threshold_columns import Family, whole_weights
 from discreet.errors import DesignError, PrivacyError
 from discreet.mechanisms import JointResponse
 
@@ -176,7 +176,7 @@ def test_many_different_attributes(pairs):
 
 def test_bound_of_large_designs_is_below_the_optimum():
     """The dual bound of the threshold search never passes the exact optimum, and its value never undercuts it."""
-    from discreet.design.attributes.large import ThresholdSearch
+    from discreet.design.attributes.threshold_search import ThresholdSearch
 
     for seed in range(4):
         generator = np.random.default_rng(seed)
@@ -301,7 +301,7 @@ def test_mixtures_against_the_optimum(seed, low, high):
     optimum = design.attributes(sizes, levels, pairs="free").guarantee.epsilon
     assert free.bound <= optimum * (1 + 1e-9)
     assert optimum * (1 - 1e-7) <= free.mixed.epsilon <= optimum * 1.002
-    kept = KeptSearch(request, free.bound).run(free)
+    kept = PairKeepingSearch(request, free.bound).run(free)
     assert kept is not None
     optimum = design.attributes(sizes, levels).guarantee.epsilon
     assert optimum * (1 - 1e-7) <= kept[1].epsilon <= optimum * 1.03

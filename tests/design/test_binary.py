@@ -154,7 +154,7 @@ def test_symmetric_design_is_in_truth_pure():
 def test_designs_print_and_serialise():
     """A design reads well and survives JSON."""
     found = design.binary(1.0, 0.4, 0.1)
-    assert "Certificate" in str(found)
+    assert "Proven best" in str(found)
     assert "exposure" in str(found)
     data = json.loads(json.dumps(found.to_dict()))
     assert data["certificate"]["gap"] >= 0

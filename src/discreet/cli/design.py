@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.cli.choices import Choice, choices
 from discreet.cli.terminal import command, emit
 from discreet.errors import NotIdentifiedError
 from discreet.manifest import FiniteBlock, JointBlock, NumericBlock
@@ -27,7 +28,7 @@ def design_command(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say in plain words what a plan promises, and the error bars its users will get.
+    """Say in plain words what a plan promises, the error bars its users will get, and why each mechanism was chosen.
 
     Reads the plan only, never the data: decide on epsilon before anybody's answer is touched.
     """
@@ -35,10 +36,12 @@ def design_command(
 
     read = Plan.read(plan, outside_files=outside_files)
     read.check_budget()
-    blocks = [_block(block, rows, level) for block in read.blocks]
+    blocks, chosen = [_block(block, rows, level) for block in read.blocks], choices(read, rows)
+    for facts, choice in zip(blocks, chosen, strict=True):
+        facts["design"] = choice.facts
     files = [str(file) for file in read.files]
     data = {"files": files, "guarantee": read.guarantee.to_dict(), "rows": rows, "level": level, "blocks": blocks}
-    emit(_text(read, blocks, rows, level), data, as_json)
+    emit(_text(read, blocks, chosen, rows, level), data, as_json)
 
 
 def _block(block: Block, rows: int, level: float) -> dict[str, Any]:
@@ -67,11 +70,9 @@ def _block(block: Block, rows: int, level: float) -> dict[str, Any]:
 
 def _numeric(block: NumericBlock, rows: int, level: float) -> dict[str, Any]:
     """Numeric columns: the noise, and how well a mean is known when values lie at both ends of their range."""
-    from discreet.estimate.intervals import two_sided_quantile
+    from discreet.design.precision import mean_margin
 
     mechanism = block.mechanism
-    factor = two_sided_quantile(level) / rows**0.5
-    variances = mechanism.box.widths**2 / 4 + (1 - mechanism.zero_probability) * mechanism.noise_scale**2
     return {
         "columns": list(block.columns),
         "mechanism": type(mechanism).__name__,
@@ -79,7 +80,7 @@ def _numeric(block: NumericBlock, rows: int, level: float) -> dict[str, Any]:
         "attribute_delta": mechanism.delta(mechanism.epsilon, unit="attribute"),
         "scale": list(mechanism.scale),
         "zero_probability": mechanism.zero_probability,
-        "margin": [float(factor * variance**0.5) for variance in variances],
+        "margin": mean_margin(mechanism, rows, level).tolist(),
     }
 
 
@@ -90,8 +91,6 @@ def _numeric_text(block: Block, facts: dict[str, Any]) -> list[str]:
     ]
     for name, scale, value in zip(facts["columns"], facts["scale"], facts["margin"], strict=True):
         lines.append(f'    "{name}": noise of {scale:.4g}, mean to ± {value:.4g}')
-    if block.missing != "reject":
-        lines.append(f"    missing values: {block.missing}")
     return lines
 
 
@@ -135,8 +134,6 @@ def _together_text(block: Block, facts: dict[str, Any]) -> list[str]:
         block.columns, facts["values"], facts["marginal_epsilons"], facts["margin"], strict=True
     ):
         lines.append(f'    "{name}": {values} values, column level {epsilon:.4g}, every frequency to ± {value:.2%}')
-    if block.missing != "reject":
-        lines.append(f"    missing values: {block.missing}")
     return lines
 
 
@@ -151,7 +148,7 @@ def _promise(plan: Plan, rows: int) -> list[str]:
     return [plan.guarantee.explain(**whom, failing=expected.failing, exposed=expected.exposed)]
 
 
-def _text(plan: Plan, blocks: list[dict[str, Any]], rows: int, level: float) -> str:
+def _text(plan: Plan, blocks: list[dict[str, Any]], chosen: list[Choice], rows: int, level: float) -> str:
     lines = [f"Plan: {one_line(plan.title or '(no title)')}"]
     if plan.files:
         lines.append(f"It publishes what it reads from: {one_line(', '.join(map(str, plan.files)))}")
@@ -162,22 +159,31 @@ def _text(plan: Plan, blocks: list[dict[str, Any]], rows: int, level: float) -> 
     for block, facts in zip(plan.blocks, blocks, strict=True):
         if isinstance(block, JointBlock):
             lines.extend(_together_text(block, facts))
-            continue
-        if isinstance(block, NumericBlock):
+        elif isinstance(block, NumericBlock):
             lines.extend(_numeric_text(block, facts))
-            continue
-        names = one_line(", ".join(f'"{c}"' for c in block.columns))
-        more_reports = isinstance(block, FiniteBlock) and block.reports.size > block.domain.size
-        lines.append(f"  {names}: {facts['values']} values, {block.guarantee.summary()}")
-        margins = facts["margin"] if block.by else {"": facts["margin"]}
-        for name, value in margins.items():
-            prefix = f"    rows with {block.by} = {name}, if they were all: " if block.by else "    every frequency to "
-            lines.append(f"{prefix}± {value:.2%}" if isinstance(value, float) else f"    {value}")
-        if more_reports:
-            lines.append(
-                "    this is for the unbiased estimate; where an answer is rare, maximum likelihood (method = mle) "
-                "needs far fewer people"
-            )
+        else:
+            lines.extend(_frequencies_text(block, facts))
         if block.missing != "reject":
             lines.append(f"    missing values: {block.missing}")
+    lines += ["", "Why these mechanisms"]
+    for block, choice in zip(plan.blocks, chosen, strict=True):
+        lines += [f"  {_names(block)}", *(f"    {line}" for line in choice.lines)]
     return "\n".join(lines)
+
+
+def _names(block: Block) -> str:
+    return one_line(", ".join(f'"{column}"' for column in block.columns))
+
+
+def _frequencies_text(block: Block, facts: dict[str, Any]) -> list[str]:
+    lines = [f"  {_names(block)}: {facts['values']} values, {block.guarantee.summary()}"]
+    margins = facts["margin"] if block.by else {"": facts["margin"]}
+    for name, value in margins.items():
+        prefix = f"    rows with {block.by} = {name}, if they were all: " if block.by else "    every frequency to "
+        lines.append(f"{prefix}± {value:.2%}" if isinstance(value, float) else f"    {value}")
+    if isinstance(block, FiniteBlock) and block.reports.size > block.domain.size:
+        lines.append(
+            "    this is for the unbiased estimate; where an answer is rare, maximum likelihood (method = mle) "
+            "needs far fewer people"
+        )
+    return lines

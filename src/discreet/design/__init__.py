@@ -8,14 +8,16 @@ from discreet.design.expected_error import expected_error
 from discreet.design.label import label
 from discreet.design.pilot import PilotReports, label_with_pilot
 from discreet.design.precision import margin, sample_size
-from discreet.design.result import Design, Optimality
+from discreet.design.result import Alternative, Design, MetricDesign, Optimality
 from discreet.design.split import Split, split_budget
 from discreet.design.zero_inflated_laplace import zero_inflated_laplace
 
 __all__ = [
+    "Alternative",
     "AttributesDesign",
     "Design",
     "MetricComparison",
+    "MetricDesign",
     "Optimality",
     "PilotReports",
     "Split",

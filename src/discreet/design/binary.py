@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Literal, overload
@@ -12,6 +13,7 @@ from discreet import arguments
 from discreet.design.binary_region import (
     Point,
     corners,
+    described,
     edge_point,
     four_report_information,
     rounded,
@@ -20,7 +22,7 @@ from discreet.design.binary_region import (
 )
 from discreet.design.minimax import Minimax
 from discreet.design.prevalence_range import PrevalenceRange
-from discreet.design.result import Design, Optimality
+from discreet.design.result import Alternative, Design, Optimality
 from discreet.errors import DesignError, PrivacyError
 from discreet.mechanisms import BinaryResponse, ChannelResponse
 from discreet.mechanisms.rounding import (
@@ -35,8 +37,9 @@ from discreet.privacy.bounds import exp_bounds
 #: Two corners whose variances differ by less than this share are called equally good.
 _TIE = Fraction(1, 10**9)
 #: Levels at which floats hold e^ε − 1 and e^−ε beside one to nine digits.
-_LEAST, _LARGEST = 1e-6, 150.0
+_LEAST_EPSILON, _LARGEST_EPSILON = 1e-6, 150.0
 _MEASURE = "Variance of the prevalence estimate, times n"
+FOUR_REPORTS = "four reports (reports = 4)"
 
 
 @overload
@@ -140,7 +143,7 @@ def _warner(epsilon: float, delta: float, low: float, high: float, *, symmetric:
     if delta > 0:
         pure = BinaryResponse(mechanism.p00, mechanism.p11).guarantee.epsilon
         notes.append(f"this design is in truth ε-private without δ, at ε = ln((e^ε + δ)/(1 − δ)) = {pure:.9g}")
-    return _finished(mechanism, ideal, at, statement, notes, low, high)
+    return _finished(mechanism, ideal, at, statement, notes, (low, high), _others(epsilon, asked, at, "warner"))
 
 
 def _known(epsilon: float, delta: float, prevalence: float) -> Design[BinaryResponse]:
@@ -152,23 +155,44 @@ def _known(epsilon: float, delta: float, prevalence: float) -> Design[BinaryResp
     ties = [name for name in order if variance(*ideal[name], at) <= variance(*ideal[best], at) * (1 + _TIE)]
     chosen = "warner" if "warner" in ties else best
     mechanism = rounded(epsilon, delta, lambda e: corners(e, asked)[chosen])
-    notes = [_beside(ideal, at), *exposure_notes(chosen, delta)]
+    notes = exposure_notes(chosen, delta)
     if len(ties) > 1:
-        notes.insert(0, f"equally good here: {' and '.join(_describe(ideal[name]) for name in ties)}")
+        notes.insert(0, f"equally good here: {' and '.join(described(ideal[name]) for name in ties)}")
     statement = (
         "no (ε, δ)-private design with two reports has a smaller variance at this prevalence: the variance falls "
         "in p00 and p11 and is concave along each tight edge, so a corner is optimal (Theorem 3)"
     )
-    return _finished(mechanism, ideal[best], at, statement, notes, prevalence, prevalence)
+    others = _others(epsilon, asked, at, chosen)
+    return _finished(mechanism, ideal[best], at, statement, notes, (prevalence, prevalence), others)
 
 
 def _finished(
-    mechanism: BinaryResponse, ideal: Point, at: Fraction, statement: str, notes: list[str], low: float, high: float
+    mechanism: BinaryResponse,
+    ideal: Point,
+    at: Fraction,
+    statement: str,
+    notes: list[str],
+    known: tuple[float, float],
+    others: tuple[Alternative, ...],
 ) -> Design[BinaryResponse]:
     value = float(variance(mechanism.p00, mechanism.p11, at))
     certificate = Optimality(value, float(variance(*ideal, at)), statement)
-    where = f"at prevalence {float(at):g}" if low == high else f"at the worst prevalence, {float(at):g}"
-    return Design(mechanism, value, certificate, tuple(notes), f"{_MEASURE} {where}")
+    return Design(mechanism, value, certificate, tuple(notes), _measure_at(at, known), others)
+
+
+def _measure_at(at: Fraction, known: tuple[float, float]) -> str:
+    worst = "" if known[0] == known[1] else "the worst "
+    return f"{_MEASURE}, at {worst}prevalence {float(at):g}"
+
+
+def _others(epsilon: float, delta: Fraction, at: Fraction, chosen: str) -> tuple[Alternative, ...]:
+    """The variances of the other candidates at a prevalence: two reports at the corners, or four."""
+    e = exp_bounds(epsilon)[1]
+    values = {name: (described(p), variance(*p, at)) for name, p in corners(e, delta).items()}
+    if delta > 0:
+        values[FOUR_REPORTS] = FOUR_REPORTS, _least_four_report_variance(e, delta, at)
+    found = [Alternative(words, float(value)) for name, (words, value) in values.items() if name != chosen]
+    return tuple(sorted(found, key=lambda one: one.value))
 
 
 def _interval(epsilon: float, delta: float, low: float, high: float, *, nothing_known: bool) -> Design[BinaryResponse]:
@@ -176,16 +200,18 @@ def _interval(epsilon: float, delta: float, low: float, high: float, *, nothing_
     if certain is not None:
         design = _known(epsilon, delta, _certain_point(certain, low, high))
         note = f"this design is the best at every prevalence from {low:g} to {high:g}"
-        return Design(design.mechanism, design.objective, design.certificate, (note, *design.notes), design.measure)
-    if not _LEAST <= epsilon <= _LARGEST:
+        return replace(design, notes=(note, *design.notes))
+    if not _LEAST_EPSILON <= epsilon <= _LARGEST_EPSILON:
         raise PrivacyError(
-            f"epsilon must lie between {_LEAST:g} and {_LARGEST:g}, not {epsilon:g}, where no design is best at every "
-            "prevalence asked about: the search between them runs in floats; state the prevalence, or leave out delta"
+            f"epsilon must lie between {_LEAST_EPSILON:g} and {_LARGEST_EPSILON:g}, not {epsilon:g}, where no design "
+            "is best at every prevalence asked about: the search between them runs in floats; state the prevalence, "
+            "or leave out delta"
         )
     # At prevalence 0 the design (1, δ) has no error at all, so every other one has infinite relative regret.
     relative = low > 0 and high < 1
     exp_epsilon = float(sum(exp_bounds(epsilon)) / 2)
-    found = PrevalenceRange(exp_epsilon, delta, low, high, relative).problem().solve()
+    prevalences = PrevalenceRange(exp_epsilon, delta, low, high, relative)
+    found = prevalences.problem().solve()
     mechanism = rounded(epsilon, delta, partial(point_of, found, delta=Fraction(delta)))
     known = "nothing is known of the prevalence" if nothing_known else f"the prevalence lies in [{low:g}, {high:g}]"
     if relative:
@@ -203,7 +229,13 @@ def _interval(epsilon: float, delta: float, low: float, high: float, *, nothing_
         "no (ε, δ)-private design with two reports has a smaller worst case: branch and bound over both tight edges"
     )
     notes = (f"{known}: {why}", *exposure_notes_of(mechanism))
-    return Design(mechanism, value, Optimality(value, bound, statement), notes, measure)
+    ends = zip(corners(Fraction(exp_epsilon), Fraction(delta)).values(), prevalences.worst_at_corners, strict=True)
+    others = tuple(
+        Alternative(described(point), worst - 1 if relative else worst)
+        for point, worst in sorted(ends, key=lambda end: end[1])
+        if worst > found.value * (1 + float(_TIE))
+    )
+    return Design(mechanism, value, Optimality(value, bound, statement), notes, measure, others)
 
 
 def point_of(found: Minimax, exp_epsilon: Fraction, delta: Fraction) -> Point:
@@ -262,13 +294,8 @@ def _four_reports(epsilon: float, delta: float, low: float, high: float) -> Desi
     (keep, other, shown, _), _ = mechanism.rows
     d = mechanism.denominator
     value = four_report_variance(Fraction(keep, d), Fraction(other, d), Fraction(shown, d), at)
-    e = exp_bounds(epsilon)[1]
-    ideal_keep, ideal_other = (1 - asked) * e / (e + 1), (1 - asked) / (e + 1)
-    bound = four_report_variance(ideal_keep, ideal_other, asked, at)
-    two = corners(e, asked)
-    where = f"at prevalence {float(at):g}" if low == high else f"at the worst prevalence, {float(at):g}"
+    bound = _least_four_report_variance(exp_bounds(epsilon)[1], asked, at)
     notes = (
-        _beside(two, at),
         f"exposure: with probability δ = {delta:g} the true answer is published and marked as true, for everybody",
         'the stated variance is reached by the maximum-likelihood estimate (method="mle"); the unbiased one weighs '
         "reports as if both answers were equally frequent and can be worse when one is rare. sample_size and margin "
@@ -278,9 +305,13 @@ def _four_reports(epsilon: float, delta: float, low: float, high: float) -> Desi
         "no (ε, δ)-private channel with any number of reports has a smaller efficient variance: every one is a "
         "garbling of this channel (Kairouz, Oh and Viswanath 2017)"
     )
-    return Design(
-        mechanism, float(value), Optimality(float(value), float(bound), statement), notes, f"{_MEASURE} {where}"
-    )
+    certificate, others = Optimality(float(value), float(bound), statement), _others(epsilon, asked, at, FOUR_REPORTS)
+    return Design(mechanism, float(value), certificate, notes, _measure_at(at, (low, high)), others)
+
+
+def _least_four_report_variance(exp_epsilon: Fraction, delta: Fraction, at: Fraction) -> Fraction:
+    other = (1 - delta) / (exp_epsilon + 1)
+    return four_report_variance(exp_epsilon * other, other, delta, at)
 
 
 def four_report_variance(keep: Fraction, other: Fraction, shown: Fraction, prevalence: Fraction) -> Fraction:
@@ -288,16 +319,6 @@ def four_report_variance(keep: Fraction, other: Fraction, shown: Fraction, preva
     if prevalence in (0, 1):
         return Fraction(0)
     return Fraction(1 / four_report_information(keep, other, shown, prevalence))
-
-
-def _beside(points: dict[str, Point], at: Fraction) -> str:
-    """The two-report candidates side by side."""
-    listed = "; ".join(f"{_describe(point)} has {float(variance(*point, at)):.4g}" for point in points.values())
-    return f"two-report candidates at prevalence {float(at):g}: {listed}"
-
-
-def _describe(point: Point) -> str:
-    return f"({float(point[0]):.4g}, {float(point[1]):.4g})"
 
 
 def exposure_notes(chosen: str, delta: float) -> list[str]:

@@ -64,6 +64,12 @@ def corners(exp_epsilon: Fraction, delta: Fraction) -> dict[str, Point]:
     return points
 
 
+def described(point: Point) -> str:
+    """How a design is called in a comparison."""
+    p00, p11 = (f"{float(p):.4g}" for p in point)
+    return f"symmetric (p00 = p11 = {p00})" if point[0] == point[1] else f"p00 = {p00}, p11 = {p11}"
+
+
 def edge_point(u: Fraction, exp_epsilon: Fraction, delta: Fraction) -> Point:
     """The design on the edge ``p11 = e^ε(1 − p00) + δ`` with 1/(p00 + p11 − 1) = u."""
     s = 1 / u

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
-from discreet.design.ranked import Floats, Ranking, checked_prior, equidistant_sums, loss_blocks, rank
-from discreet.design.result import Design, Optimality
+from discreet.design.ranked import MEASURE, Floats, Ranking, checked_prior, equidistant_sums, loss_blocks, rank
+from discreet.design.result import MetricDesign, Optimality
 from discreet.domains.losses import HasLosses, with_losses
 from discreet.errors import DesignError
 from discreet.mechanisms.bipartite import BipartiteResponse
@@ -18,12 +18,12 @@ from discreet.mechanisms.neighbours import MAX_ENTRIES
 from discreet.mechanisms.rounding import checked_epsilon
 
 #: Up to this many values the rank of a channel is computed for a note.
-_RANKED = 128
+_MAX_RANKED = 128
 
 
 def bipartite(
     domain: Any, epsilon: float, high: Literal["search", "best"] | int = "search", prior: ArrayLike | None = None
-) -> Design[BipartiteResponse]:
+) -> MetricDesign[BipartiteResponse]:
     """Bipartite randomised response: the m reports nearest to the truth are likely, all others unlikely.
 
     Under truth x the m values with the smallest loss have weight e^ε each and the others weight 1; ties go to the
@@ -45,7 +45,7 @@ def bipartite(
 
     Returns
     -------
-    Design
+    MetricDesign
         The objective is the expected error Σ_x π_x Σ_y Q[x, y]·loss(x, y).
 
     Examples
@@ -70,17 +70,19 @@ def bipartite(
     # Exact division of integers first: with a large ε the weights themselves exceed a float.
     value = float(_value(ranking, mechanism))
     bound = min(float(by_number[best - 1]), value)
-    stated = "all N numbers of near reports were compared, at the same number for every truth"
+    statement = "all numbers of near reports of a bipartite response were compared"
     if near != best:
-        stated += (
-            f"; m = {best} is the best, m = {near} was {'found by the search' if high == 'search' else 'asked for'}"
+        statement += (
+            f", of which {best} is best; {near} was {'found by the search' if high == 'search' else 'asked for'}"
         )
-    return Design(
+    return MetricDesign(
         mechanism,
         value,
-        Optimality(value, bound, f"smallest expected error of a bipartite response: {stated}"),
+        Optimality(value, bound, statement),
         _notes(mechanism),
-        "expected error",
+        MEASURE,
+        domain=losses,
+        prior=None if prior is None else tuple(weights.tolist()),
     )
 
 
@@ -136,7 +138,7 @@ def _notes(mechanism: BipartiteResponse) -> tuple[str, ...]:
     if near == 1:
         return ("with one near report this is generalised response",)
     known = mechanism.rank
-    if known is None and size <= _RANKED:
+    if known is None and size <= _MAX_RANKED:
         known = int(np.linalg.matrix_rank(mechanism.matrix()))
     notes = [f"{near:,} of {size:,} reports are near each truth"]
     if known is not None and known < size:

@@ -15,6 +15,7 @@ from discreet.design.bipartite import bipartite
 from discreet.design.expected_error import MAX_VALUES as MAX_OPTIMUM
 from discreet.design.expected_error import expected_error
 from discreet.design.ranked import Floats, checked_prior
+from discreet.design.result import Alternative
 from discreet.domains.losses import HasLosses, loss_matrix, with_losses
 from discreet.domains.metric import Metric
 from discreet.errors import DesignError
@@ -27,6 +28,10 @@ from discreet.mechanisms.staircase import calibrated_staircase, square_codes, st
 MAX_VALUES = 512
 #: More people than live, and few enough for a float to count.
 MAX_PEOPLE = 10**12
+#: Channels that agree to this in every entry are one mechanism under two names.
+_SAME_CHANNEL = 1e-8
+#: The name of a mechanism as its paper has it, whose realised ε may be another than the one asked for.
+_PUBLISHED = ", published"
 #: A linear functional is identified when its equation is solved to this accuracy, relative to its size.
 _IDENTIFIED = 1e-7
 
@@ -96,6 +101,24 @@ class MetricComparison:
             if contender.name == name:
                 return contender
         raise KeyError(name)
+
+    def of(self, mechanism: FiniteMechanism) -> Contender | None:
+        """The contender with the channel of a mechanism, if there is one."""
+        return next((c for c in self.contenders if _same_channel(c.mechanism, mechanism)), None)
+
+    def instead_of(self, mechanism: FiniteMechanism) -> tuple[Alternative, ...]:
+        """The other channels that keep the promise, by their expected error; one with two names is named once.
+
+        Published forms that spend less than ε stay out: they are there to be compared with, not to be used.
+        """
+        taken, found = [mechanism], []
+        for contender in sorted(self._private(), key=lambda c: c.expected_error):
+            if contender.name.endswith(_PUBLISHED) or any(_same_channel(contender.mechanism, one) for one in taken):
+                continue
+            taken.append(contender.mechanism)
+            remark = "" if contender.identified else ", frequencies not identified"
+            found.append(Alternative(contender.name + remark, contender.expected_error))
+        return tuple(found)
 
     @property
     def names(self) -> list[str]:
@@ -171,7 +194,7 @@ class MetricComparison:
         }
 
 
-def compare(domain: Any, epsilon: float, n: int, prior: ArrayLike | None = None) -> MetricComparison:
+def compare(domain: Any, epsilon: float, n: int, *, prior: ArrayLike | None = None) -> MetricComparison:
     """Every mechanism for an ordered or metric domain, side by side.
 
     Generalised response, bipartite response ("search" and "best"), the exponential mechanism (as published, and at
@@ -215,13 +238,13 @@ def _mechanisms(domain: Any, losses: HasLosses, epsilon: float, prior: Floats) -
     yield "generalised", GeneralizedResponse(losses.size, epsilon)
     yield "bipartite, search", bipartite(domain, epsilon).mechanism
     yield "bipartite, best", bipartite(domain, epsilon, "best", prior).mechanism
-    yield "exponential, published", ExponentialResponse.published(losses, epsilon)
+    yield f"exponential{_PUBLISHED}", ExponentialResponse.published(losses, epsilon)
     yield "exponential", ExponentialResponse(losses, epsilon)
     if hasattr(domain, "positions"):
         yield "clamped Laplace", clamped_laplace(domain.positions, epsilon)
     codes = _codes(domain)
     if codes is not None:
-        yield "L-SRR, published", staircase_response(codes, epsilon)
+        yield f"L-SRR{_PUBLISHED}", staircase_response(codes, epsilon)
         yield "L-SRR", calibrated_staircase(codes, epsilon)
     if losses.size <= MAX_OPTIMUM:
         yield "optimum", expected_error(domain, epsilon, prior).mechanism
@@ -283,6 +306,10 @@ def _mean_error(channel: Floats, shares: Floats, positions: Floats, n: int) -> f
     scores = scaled / root[:, None]
     means = shares[used] @ scores
     return math.sqrt(max(float((shares[used] @ (scores - means) ** 2).sum()), 0.0) / n)
+
+
+def _same_channel(one: FiniteMechanism, other: FiniteMechanism) -> bool:
+    return one.shape == other.shape and bool(np.abs(one.matrix() - other.matrix()).max() < _SAME_CHANNEL)
 
 
 def _plain(value: float) -> float | None:

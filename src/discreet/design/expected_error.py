@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet.design.ranked import Floats, checked_prior
-from discreet.design.result import Design, Optimality
+from discreet.design.ranked import MEASURE, Floats, checked_prior
+from discreet.design.result import MetricDesign, Optimality
 from discreet.domains.losses import loss_matrix, with_losses
 from discreet.errors import DesignError, PrivacyError
 from discreet.mechanisms.channel import ChannelResponse
@@ -24,12 +24,12 @@ _SHRINK = 0.5 * float(RELATIVE_TOLERANCE)
 #: Below this ε the rows differ by less than the programme's tolerance, and it answers with a constant.
 _LEAST_EPSILON = 1e-5
 #: A report that no truth gives with more than this probability is not used: solvers err by about 1e-12.
-_UNUSED = 1e-10
+_UNUSED_REPORT = 1e-10
 #: Entries this close to an end of their range, relative to it, are at that end.
-_AT_END = 1e-9
+_END_TOLERANCE = 1e-9
 
 
-def expected_error(domain: Any, epsilon: float, prior: ArrayLike | None = None) -> Design[ChannelResponse]:
+def expected_error(domain: Any, epsilon: float, prior: ArrayLike | None = None) -> MetricDesign[ChannelResponse]:
     """The ε-private channel with the least prior-weighted expected error of all.
 
     Minimise ``Σ_x π_x loss(x, y) Q[x, y]`` subject to ``l_y ≤ Q[x, y] ≤ e^ε l_y`` and rows that sum to one: a sparse
@@ -66,7 +66,8 @@ def expected_error(domain: Any, epsilon: float, prior: ArrayLike | None = None) 
             f"epsilon must be at least {_LEAST_EPSILON:g} for the optimal channel, not {epsilon:g}: its linear "
             "programme is solved in floats"
         )
-    losses = loss_matrix(with_losses(domain, DesignError), MAX_VALUES, DesignError)
+    declared = with_losses(domain, DesignError)
+    losses = loss_matrix(declared, MAX_VALUES, DesignError)
     weights = checked_prior(prior, len(losses))
     scale = float(losses.max()) or 1.0
     costs = weights[:, None] * (losses / scale)
@@ -81,8 +82,14 @@ def expected_error(domain: Any, epsilon: float, prior: ArrayLike | None = None) 
     value = float((costs * mechanism.matrix()).sum()) * scale
     bound = min(_dual_bound(costs, math.exp(epsilon), multipliers) * scale, value)
     statement = "no ε-private channel at all has a smaller expected error, by the dual of the linear programme"
-    return Design(
-        mechanism, value, Optimality(value, bound, statement), _notes(channel, losses, weights), "expected error"
+    return MetricDesign(
+        mechanism,
+        value,
+        Optimality(value, bound, statement),
+        _notes(channel, losses, weights),
+        MEASURE,
+        domain=declared,
+        prior=None if prior is None else tuple(weights.tolist()),
     )
 
 
@@ -122,11 +129,11 @@ def _polished(highest: Floats, above: Floats, least: float) -> Floats:
     strictly inside their range) are moved by the smallest correction that makes the row sums right.
     """
     size = len(highest)
-    used = np.flatnonzero(highest > _UNUSED)
+    used = np.flatnonzero(highest > _UNUSED_REPORT)
     high = highest[used]
     position = np.clip(above[:, used] / ((1 - least) * high), 0.0, 1.0)
-    position[position < _AT_END] = 0.0
-    position[position > 1 - _AT_END] = 1.0
+    position[position < _END_TOLERANCE] = 0.0
+    position[position > 1 - _END_TOLERANCE] = 1.0
     inside = (position > 0) & (position < 1)
     between = np.where(inside, position * (1 - least) * high, 0.0)
     factors = np.where(position == 1, 1.0, least)

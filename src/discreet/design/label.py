@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -10,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
-from discreet.design.binary import binary, exposure_notes, exposure_notes_of, point_of
-from discreet.design.binary_region import Point, corners, edge_point, four_report_information, rounded
+from discreet.design.binary import FOUR_REPORTS, binary, exposure_notes, exposure_notes_of, point_of
+from discreet.design.binary_region import Point, corners, described, edge_point, four_report_information, rounded
 from discreet.design.coefficient_range import BEST, CoefficientRange, Edges, RangeMinimax
 from discreet.design.label_criteria import (
     MAX_CLASSES,
@@ -25,7 +26,7 @@ from discreet.design.label_criteria import (
     two_report_variance,
 )
 from discreet.design.minimax import EdgeProblem
-from discreet.design.result import Design, Optimality
+from discreet.design.result import Alternative, Design, Optimality
 from discreet.errors import DesignError, PrivacyError
 from discreet.mechanisms import BinaryResponse, ChannelResponse
 from discreet.mechanisms.rounding import checked_delta, checked_epsilon
@@ -34,9 +35,9 @@ from discreet.privacy.bounds import exp_bounds
 Floats = NDArray[np.float64]
 
 #: Above this many coefficients a box of ranges has too many corners to look at each.
-_MAX_BOX = 10
+_MAX_RANGE_COEFFICIENTS = 10
 #: A proven bound of a regret above this says little and is left out.
-_TELLING = 10.0
+_LARGEST_TOLD_REGRET = 10.0
 #: Rows on which criteria are averaged; more covariates than this are thinned evenly.
 MAX_ROWS = 20_000
 
@@ -143,8 +144,8 @@ def _ends(coefficients: Any) -> Floats:
     if low.shape != high.shape or np.any(low > high):
         raise DesignError("a range of coefficients needs low ≤ high: finite numbers, of equal length")
     ends = np.array([low, high])
-    if ends.shape[1] > _MAX_BOX:
-        raise DesignError(f"a range is limited to {_MAX_BOX} coefficients; give scenarios instead")
+    if ends.shape[1] > _MAX_RANGE_COEFFICIENTS:
+        raise DesignError(f"a range is limited to {_MAX_RANGE_COEFFICIENTS} coefficients; give scenarios instead")
     return ends
 
 
@@ -154,7 +155,7 @@ def _without_assumptions(
     if delta == 0 or reports == 4:
         found = binary(epsilon, delta, reports=reports)
         note = "this design is best for every covariate, coefficient and link: none had to be assumed"
-        return Design(found.mechanism, found.objective, found.certificate, (note, *found.notes), found.measure)
+        return replace(found, notes=(note, *found.notes))
     missing = "covariates" if no_covariates else "coefficients"
     raise DesignError(
         f"with delta > 0 the best two-report design depends on the regression: give {missing} (a guess or a range), "
@@ -166,7 +167,7 @@ def four_report_variance(exp_epsilon: float, delta: float, no: Floats, yes: Floa
     """Inverse information about the prevalence in one answer through the four-report channel."""
     other = (1 - delta) / (exp_epsilon + 1)
     smaller = np.minimum(no, yes)  # the channel treats both answers alike
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):  # a label that is certain leaves no variance
         return np.asarray(1 / four_report_information(exp_epsilon * other, other, delta, smaller))
 
 
@@ -202,13 +203,18 @@ def _two(epsilon: float, delta: float, problem: LabelProblem) -> Design[BinaryRe
             "no (ε, δ)-private design with two reports does better: the criterion falls in p00 and p11 and is concave "
             "along each tight edge, so a corner is optimal"
         )
-        notes = [_side_by_side(values, epsilon, delta), *exposure_notes(chosen, delta)]
+        notes = exposure_notes(chosen, delta)
         if delta > 0 and len(best) == 1:
             notes.append(_sensitivity(epsilon, delta, problem, chosen))
         if delta == 0:
             notes.insert(0, "with δ = 0 this design is best for every coefficient and link")
         measure = WORDS[problem.criterion] + (" (largest over the scenarios)" if len(best) > 1 else "")
-        return Design(mechanism, value, Optimality(value, float(best.max()), statement), tuple(notes), measure)
+        certificate = Optimality(value, float(best.max()), statement)
+        others = _others({name: one for name, one in values.items() if name != chosen}, epsilon, delta)
+        if delta > 0:
+            least = problem.values(partial(four_report_variance, float(_middle(epsilon)), delta)).max()
+            others = (Alternative(FOUR_REPORTS, float(least)), *others)
+        return Design(mechanism, value, certificate, tuple(notes), measure, others)
     return _minimax(epsilon, delta, problem, best, values)
 
 
@@ -227,12 +233,11 @@ def _minimax(
         "no (ε, δ)-private design with two reports has a smaller worst regret over the scenarios: branch and bound "
         "over both tight edges"
     )
-    notes = (
-        f"no single design is best for all {len(best)} scenarios, so the worst relative regret was minimised",
-        _side_by_side({name: value / best - 1 for name, value in values.items()}, epsilon, delta, "worst regret"),
-    )
+    notes = (f"no single design is best for all {len(best)} scenarios, so the worst relative regret was minimised",)
+    others = _others({name: value / best - 1 for name, value in values.items()}, epsilon, delta)
     measure = f"Worst relative regret of: {WORDS[problem.criterion].lower()}"
-    return Design(mechanism, found.value - 1, Optimality(found.value - 1, found.bound - 1, statement), notes, measure)
+    certificate = Optimality(found.value - 1, found.bound - 1, statement)
+    return Design(mechanism, found.value - 1, certificate, notes, measure, others)
 
 
 def _anywhere(
@@ -243,7 +248,7 @@ def _anywhere(
     if delta == 0 or reports == 4:
         best = _without_assumptions(epsilon, delta, reports, no_covariates=False)
         certificate = Optimality(0.0, 0.0, best.certificate.statement)
-        return Design(best.mechanism, 0.0, certificate, best.notes, measure)
+        return replace(best, objective=0.0, certificate=certificate, measure=measure, alternatives=())
     asked, e = Fraction(delta), float(_middle(epsilon))
     points = {name: _floats(point) for name, point in corners(_middle(epsilon), asked).items()}
     box = CoefficientRange(problem, problem.scenarios[0], problem.scenarios[1], tuple(points.values()))
@@ -256,8 +261,14 @@ def _anywhere(
         f"and bound over both tight edges against {found.against} of its points. The value is the largest regret "
         "found, not a proven maximum"
     )
+    alone = {name: np.array([ratio - 1]) for name, ratio in zip(points, found.alone, strict=True)}
     return Design(
-        mechanism, regret, Optimality(regret, found.bound - 1, statement), _range_notes(box, found, mechanism), measure
+        mechanism,
+        regret,
+        Optimality(regret, found.bound - 1, statement),
+        _range_notes(box, found, mechanism),
+        measure,
+        _others({name: one for name, one in alone.items() if one[0] > regret + BEST}, epsilon, delta),
     )
 
 
@@ -269,7 +280,6 @@ def _on_edge(exp_epsilon: float, delta: float, u: float, mirrored: bool) -> tupl
 def _range_notes(box: CoefficientRange, found: RangeMinimax, mechanism: BinaryResponse) -> tuple[str, ...]:
     regret = found.worst.ratio - 1
     where = ", ".join(f"{b:.4g}" for b in found.worst.where / box.problem.spread)
-    alone = "; ".join(f"({p:.4g}, {q:.4g}): {r - 1:.4g}" for (p, q), r in zip(box.corners, found.alone, strict=True))
     ceiling = box.ceiling(_floats((mechanism.p00, mechanism.p11))) - 1
     return (
         f"the regret was computed at {found.tried:,} points of the range: vertices, middles, zeros, points spread "
@@ -277,8 +287,11 @@ def _range_notes(box: CoefficientRange, found: RangeMinimax, mechanism: BinaryRe
         "no point was found at which another design is better"
         if regret <= BEST
         else f"the largest regret found, {regret:.4g}, is at coefficients ({where})",
-        *([f"proven: nowhere in the range is the regret above {ceiling:.4g}"] if ceiling < _TELLING else []),
-        f"candidates by largest regret found: {alone}",
+        *(
+            [f"proven: nowhere in the range is the regret above {ceiling:.4g}"]
+            if ceiling < _LARGEST_TOLD_REGRET
+            else []
+        ),
         *exposure_notes_of(mechanism),
     )
 
@@ -288,19 +301,16 @@ def _four(epsilon: float, delta: float, problem: LabelProblem) -> Design[Channel
     mechanism = binary(epsilon, delta, reports=4).mechanism
     value = float(problem.values(partial(four_report_variance, e, delta)).max())
     statement = "no (ε, δ)-private channel with any number of reports does better: all are garblings of this one"
-    notes = (
-        _side_by_side(_corner_values(epsilon, delta, problem), epsilon, delta),
-        f"exposure: with probability δ = {delta:g} the true label is published and marked as true",
-    )
-    return Design(mechanism, value, Optimality(value, value, statement), notes, WORDS[problem.criterion])
+    notes = (f"exposure: with probability δ = {delta:g} the true label is published and marked as true",)
+    others = _others(_corner_values(epsilon, delta, problem), epsilon, delta)
+    return Design(mechanism, value, Optimality(value, value, statement), notes, WORDS[problem.criterion], others)
 
 
-def _side_by_side(values: dict[str, Floats], epsilon: float, delta: float, what: str = "value") -> str:
+def _others(values: dict[str, Floats], epsilon: float, delta: float) -> tuple[Alternative, ...]:
+    """Corners by the largest of their values over the scenarios."""
     points = corners(_middle(epsilon), Fraction(delta))
-    listed = "; ".join(
-        f"({float(points[n][0]):.4g}, {float(points[n][1]):.4g}): {float(v.max()):.4g}" for n, v in values.items()
-    )
-    return f"candidates by {what}: {listed}"
+    found = [Alternative(described(points[name]), float(value.max())) for name, value in values.items()]
+    return tuple(sorted(found, key=lambda one: one.value))
 
 
 def _sensitivity(epsilon: float, delta: float, problem: LabelProblem, chosen: str) -> str:

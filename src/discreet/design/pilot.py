@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
 from discreet.design.binary import binary, exposure_notes
-from discreet.design.binary_region import corners, rounded
+from discreet.design.binary_region import corners, described, rounded
 from discreet.design.label import thinned
 from discreet.design.label_criteria import (
     WORDS,
@@ -33,7 +33,7 @@ from discreet.design.label_criteria import (
     checked_small_delta,
     label_problem,
 )
-from discreet.design.result import Design, Optimality
+from discreet.design.result import Alternative, Design, Optimality
 from discreet.errors import DesignError
 from discreet.mechanisms import BinaryResponse
 from discreet.mechanisms.rounding import checked_delta, checked_epsilon
@@ -210,13 +210,14 @@ def label_on_average(
         "no (ε, δ)-private design with two reports has a smaller average: the logarithm of the criterion is concave "
         "along each tight edge, so a corner is optimal"
     )
-    listed = "; ".join(
-        f"({float(p00):.4g}, {float(p11):.4g}): {a:.4g}, at most {r - 1:.4g}"
-        for (p00, p11), a, r in zip(ideal.values(), average, regrets.max(axis=0), strict=True)
+    notes = (f"the largest regret over these sets is {regrets[:, best].max() - 1:.4g}", *exposure_notes(name, delta))
+    others = tuple(
+        Alternative(described(point), float(one))
+        for i, (point, one) in enumerate(zip(ideal.values(), average, strict=True))
+        if i != best
     )
-    notes = (f"candidates by average regret: {listed}", *exposure_notes(name, delta))
     measure = f"Average relative regret over {len(draws)} sets of coefficients (geometric), of: {WORDS[criterion]}"
-    return Design(mechanism, value, Optimality(value, value, statement), notes, measure)
+    return Design(mechanism, value, Optimality(value, value, statement), notes, measure, others)
 
 
 def _floats(mechanism: BinaryResponse) -> tuple[float, float]:

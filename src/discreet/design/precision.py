@@ -14,14 +14,14 @@ from discreet import arguments
 from discreet.design.efficient_variance import efficient_variance, likelihood_ratio_margin, worst_efficient_variance
 from discreet.design.result import Design
 from discreet.errors import DesignError
-from discreet.mechanisms import FiniteMechanism
+from discreet.mechanisms import FiniteMechanism, ZeroInflatedLaplace
 from discreet.mechanisms.finite import MAX_MATRIX
 from discreet.mechanisms.inverse import UniformInverse
 
 #: How far likelihood-ratio intervals may be wider than the margin that normal theory promises.
-_WITHIN = 1.05
+_LARGEST_EXCESS = 1.05
 #: An interval of fewer standard errors than this is a point.
-_NO_WIDTH = 1e-6
+_LEAST_QUANTILE = 1e-6
 
 
 class _Moments(NamedTuple):
@@ -117,6 +117,13 @@ def margin(
     return max(half, _realised(mechanism, prevalence, n, quantile))
 
 
+def mean_margin(mechanism: ZeroInflatedLaplace, n: float, level: float = 0.95) -> NDArray[np.float64]:
+    """Half the width of the interval for the mean of every coordinate, with truths at both ends of its range."""
+    n = arguments.number(n, "n", DesignError, least=1)
+    variances = mechanism.box.widths**2 / 4 + (1 - mechanism.zero_probability) * mechanism.noise_scale**2
+    return np.asarray(_quantile(level) * np.sqrt(variances / n))
+
+
 def precision_method(mechanism: FiniteMechanism, prevalence: ArrayLike | None = None, method: str = "auto") -> str:
     """The estimator that `sample_size` and `margin` speak of: "unbiased" or "mle"."""
     method = arguments.choice(method, "method", ("auto", "unbiased", "mle"), DesignError)
@@ -140,10 +147,10 @@ def _variance(mechanism: FiniteMechanism, prevalence: ArrayLike | None, method: 
 def _realised(mechanism: FiniteMechanism, prevalence: ArrayLike, n: float, quantile: float) -> float:
     """Half the width of the likelihood-ratio interval from the expected reports, less the tolerance; zero without."""
     frequencies = _checked_frequencies(prevalence, mechanism.shape[0])
-    if quantile < _NO_WIDTH:
+    if quantile < _LEAST_QUANTILE:
         return 0.0
     half = likelihood_ratio_margin(mechanism, frequencies, n, quantile)
-    return 0.0 if half is None else half / _WITHIN
+    return 0.0 if half is None else half / _LARGEST_EXCESS
 
 
 def _smallest(n: int, enough: Callable[[int], bool]) -> int:
@@ -199,10 +206,10 @@ def _moments(mechanism: FiniteMechanism) -> _Moments:
         own = np.diag(second).copy()
         np.fill_diagonal(second, -np.inf)
         return _Moments(own, second.max(axis=1))
+    # All values are alike; the mean of the debiased answer is 1 under the value itself and 0 under another.
     keep, other = _large_symmetric(mechanism)
-    slope, offset = 1 / (keep - other), -other / (keep - other)
-    hit, miss = (slope + offset) ** 2, offset**2
-    return _Moments(np.array([keep * hit + (1 - keep) * miss]), np.array([other * hit + (1 - other) * miss]))
+    own, another = mechanism.inverse.variances(np.array([keep, other]))
+    return _Moments(np.array([own + 1]), np.array([another]))
 
 
 def _large_symmetric(mechanism: FiniteMechanism) -> tuple[float, float]:

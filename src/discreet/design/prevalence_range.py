@@ -69,6 +69,15 @@ class PrevalenceRange:
             left, right = local[max(i - 1, 0)], local[min(i + 1, points - 1)]
         return top
 
+    @property
+    def worst_at_corners(self) -> tuple[float, float, float]:
+        """The largest ratio of each corner, in the order of `binary_region.corners`."""
+        return (
+            self.worst(self.warner, mirrored=False),
+            self.worst(1 / self.delta, mirrored=False),
+            self.worst(1 / self.delta, mirrored=True),
+        )
+
     def problem(self) -> EdgeProblem:
         """The minimax problem over both edges."""
         grid = np.linspace(self.low, self.high, _GRID)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from discreet.domains.losses import HasLosses
 from discreet.mechanisms import Mechanism
 from discreet.privacy import Guarantee
 
 M_co = TypeVar("M_co", bound=Mechanism, covariant=True)
+
+#: A design this close to its bound, relative, is the optimum: the rest is the rounding to integers.
+_PROVEN = 1e-6
 
 
 @dataclass(frozen=True)
@@ -34,9 +38,40 @@ class Optimality:
         """How much is left at most: value − bound."""
         return self.value - self.bound
 
+    @property
+    def proven(self) -> bool:
+        """Whether the value is the bound, but for rounding."""
+        return self.gap <= _PROVEN * abs(self.bound)
+
+    def summary(self) -> str:
+        """One line for people: proven best, or how far from the bound at most."""
+        if self.proven:
+            return f"Proven best: {self.statement}"
+        share = f" ({self.gap / self.bound:.2%})" if self.bound > 0 else ""
+        return f"At most {self.gap:.3g}{share} above the bound: {self.statement}"
+
+    __str__ = summary
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {"value": self.value, "bound": self.bound, "gap": self.gap, "statement": self.statement}
+        return {
+            "value": self.value,
+            "bound": self.bound,
+            "gap": self.gap,
+            "proven": self.proven,
+            "statement": self.statement,
+        }
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Another mechanism with the same promise, and what the objective would be under it."""
+
+    name: str
+    value: float
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.value:.4g}"
 
 
 @dataclass(frozen=True)
@@ -55,6 +90,8 @@ class Design(Generic[M_co]):
         What the user must know about the choice.
     measure : str
         The objective in words.
+    alternatives : tuple of Alternative
+        What else keeps the same promise, by the same measure.
     """
 
     mechanism: M_co
@@ -62,6 +99,7 @@ class Design(Generic[M_co]):
     certificate: Optimality
     notes: tuple[str, ...] = ()
     measure: str = ""
+    alternatives: tuple[Alternative, ...] = ()
 
     @property
     def guarantee(self) -> Guarantee:
@@ -70,23 +108,46 @@ class Design(Generic[M_co]):
 
     def summary(self) -> str:
         """A few lines for people."""
-        lines = [
-            f"{type(self.mechanism).__name__}: {self.guarantee.summary()}",
-            f"{self.measure}: {self.objective:.6g}",
-            f"Certificate: {self.certificate.statement} (gap ≤ {max(self.certificate.gap, 0):.2g})",
-        ]
-        lines.extend(f"Note: {note}" for note in self.notes)
-        return "\n".join(lines)
+        return "\n".join([f"{type(self.mechanism).__name__}: {self.guarantee.summary()}", *self.reasons()])
 
     __str__ = summary
 
+    def reasons(self) -> list[str]:
+        """Why this mechanism: what it achieves, the certificate, what else there was, and what to know."""
+        others = [f"Instead: {'; '.join(map(str, self.alternatives))}"] if self.alternatives else []
+        return [
+            f"{self.measure}: {self.objective:.6g}",
+            self.certificate.summary(),
+            *others,
+            *(f"Note: {note}" for note in self.notes),
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
+        return {"mechanism": self.mechanism.to_dict(), "guarantee": self.guarantee.to_dict(), **self.reasons_to_dict()}
+
+    def reasons_to_dict(self) -> dict[str, Any]:
+        """The reasons as plain data, without the mechanism, which may be large."""
         return {
-            "mechanism": self.mechanism.to_dict(),
-            "guarantee": self.guarantee.to_dict(),
             "objective": self.objective,
             "measure": self.measure,
             "certificate": self.certificate.to_dict(),
             "notes": list(self.notes),
+            "alternatives": [{"name": one.name, "value": one.value} for one in self.alternatives],
         }
+
+
+@dataclass(frozen=True)
+class MetricDesign(Design[M_co]):
+    """A design for reports near the truth: its objective is an expected loss.
+
+    Attributes
+    ----------
+    domain : domain with losses
+        What a report that is not the truth costs.
+    prior : tuple of float or None
+        How frequent each truth is thought to be; None when equally frequent.
+    """
+
+    domain: HasLosses = field(kw_only=True, repr=False)
+    prior: tuple[float, ...] | None = field(default=None, kw_only=True, repr=False)

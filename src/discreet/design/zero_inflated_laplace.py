@@ -27,7 +27,7 @@ _PRECISION = 2e-11
 #: The smallest δ, unless there is none: below, that part is no longer a small one. One dimension needs no δ.
 _LEAST_DELTA = 2e-9
 #: Above this many diameters of noise, the user is told what the δ costs.
-_HEAVY = 20.0
+_MANY_DIAMETERS = 20.0
 #: Shares of δ that are tried as zero probabilities for a kinked target.
 _SHARES = np.linspace(0.02, 0.98, 49)
 
@@ -75,6 +75,7 @@ def zero_inflated_laplace(
     zero_probability: float | None = None,
     unit: Literal["record", "attribute"] = "record",
     target: Target = "mean",
+    *,
     grid: float | None = None,
 ) -> LaplaceDesign:
     """The least noise that keeps (ε, δ) on a box, each coordinate scaled to its own width.
@@ -137,8 +138,8 @@ def zero_inflated_laplace(
         objective,
         Optimality(objective, min(bound, objective), statement),
         _notes(box, epsilon, delta, chosen, unit, mechanism, width),
-        f'variance at n = 1 of the target "{target}" per coordinate, in units of its width',
-        curve,
+        f'Variance at n = 1 of the target "{target}" per coordinate, in units of its width',
+        trade_off=curve,
     )
 
 
@@ -304,7 +305,7 @@ def _notes(
         notes.append(
             f"the exact curve of {box.dimension} dimensions spares {spared:.1%} of the noise that the bound asks for"
         )
-    if diameters > _HEAVY:
+    if diameters > _MANY_DIAMETERS:
         people = (diameters / 0.05) ** 2
         notes.append(
             f"a δ this small is expensive: to know a mean to a twentieth of the diameter takes about {people:,.0f} "

@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments, limits
 from discreet.errors import PrivacyError
-from discreet.privacy.bounds import exp_bounds, log_up, round_down, round_up
+from discreet.privacy.bounds import exp_bounds, round_down, round_up
 from discreet.privacy.exact import Rows, exact_rows
+from discreet.privacy.exact_epsilon import exact_epsilon
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.trade_off import Pair, error_curve, hockey_stick, interpolate
 
@@ -206,15 +207,15 @@ def certify(channel: Any, epsilon: float | None = None) -> Certificate:
     if isinstance(channel, HasRowPairs):
         source: tuple[Pair, ...] | Rows = channel.row_pairs()
         denominator, exposure = channel.denominator, channel.exposure()
-        ratio = _largest_ratio(zip(*pair, strict=True) for pair in source)
+        level = exact_epsilon(zip(*pair, strict=True) for pair in source)
     else:
         weights = channel.weights() if isinstance(channel, HasWeights) else channel
         rows, denominator = exact_rows(weights)
         # Identical rows are the same distribution: one of them is enough.
         source, exposure = tuple(dict.fromkeys(rows)), row_exposure(rows, denominator)
-        ratio = _largest_ratio([zip(*rows, strict=True)])
+        level = exact_epsilon([zip(*rows, strict=True)])
     return Certificate(
-        epsilon=math.inf if ratio is None else log_up(ratio),
+        epsilon=level,
         exposure=round_up(exposure),
         denominator=denominator,
         requested=epsilon,
@@ -224,19 +225,6 @@ def certify(channel: Any, epsilon: float | None = None) -> Certificate:
 
 def _checked_epsilon(epsilon: float) -> float:
     return arguments.number(epsilon, "epsilon", PrivacyError, least=0, infinite=True)
-
-
-def _largest_ratio(groups: Iterable[Iterable[tuple[int, ...]]]) -> Fraction | None:
-    """The largest max/min over columns, or None when some column has a zero beside a positive weight."""
-    top, bottom = 1, 1
-    for columns in groups:
-        for column in columns:
-            high, low = max(column), min(column)
-            if high and not low:
-                return None
-            if high * bottom > top * low:
-                top, bottom = high, low
-    return Fraction(top, bottom)
 
 
 def row_exposure(rows: Rows, denominator: int) -> Fraction:

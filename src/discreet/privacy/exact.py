@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet import limits
+from discreet.arguments import shown
 from discreet.errors import MechanismError
 
 Rows = tuple[tuple[int, ...], ...]
@@ -62,15 +63,6 @@ def fraction_from_text(text: str) -> Fraction:
     if len(text) > limits.NUMBER_CHARACTERS or (power and abs(int(power[1])) > limits.NUMBER_EXPONENT):
         raise ValueError("too many digits")
     return Fraction(text)
-
-
-def shown(value: Any) -> str:
-    """A given value for a message; one that is too long to read is only described."""
-    try:
-        text = repr(value)
-    except ValueError:  # Python does not write out integers of more than 4,300 digits
-        return "a number of thousands of digits"
-    return text if len(text) <= 60 else f"a {type(value).__name__}"
 
 
 def exact_rows(matrix: Any, name: str = "matrix") -> tuple[Rows, int]:

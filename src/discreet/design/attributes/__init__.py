@@ -2,7 +2,7 @@
 
 from discreet.design.attributes.attributes import attributes
 from discreet.design.attributes.comparison import compare_attributes
+from discreet.design.attributes.levels_for_total import attributes_for_total
 from discreet.design.attributes.result import AttributesDesign
-from discreet.design.attributes.total import attributes_for_total
 
 __all__ = ["AttributesDesign", "attributes", "attributes_for_total", "compare_attributes"]

@@ -11,13 +11,15 @@ import numpy as np
 
 from discreet import arguments
 from discreet.design.attributes.cells import Cells
-from discreet.design.attributes.columns import generate
-from discreet.design.attributes.finish import grouped_law, levelled
-from discreet.design.attributes.large import ThresholdSearch, quick_bound, whole_truth
-from discreet.design.attributes.lp import MAX_PATTERN_ATTRIBUTES, Solution, solve_cells
+from discreet.design.attributes.column_generation import generate
+from discreet.design.attributes.dual_bound import TRUSTED, quick_bound
+from discreet.design.attributes.linear_programme import MAX_PATTERN_ATTRIBUTES, Solution, solve_cells
+from discreet.design.attributes.published_heuristic import inductive
 from discreet.design.attributes.request import Request
 from discreet.design.attributes.result import AttributesDesign
-from discreet.design.attributes.simple import inductive, kronecker
+from discreet.design.attributes.rounding import grouped_law, levelled
+from discreet.design.attributes.threshold_search import ThresholdSearch
+from discreet.design.attributes.unfitted import independent, whole_truth
 from discreet.design.result import Optimality
 from discreet.errors import DesignError, MechanismError, PrivacyError
 from discreet.mechanisms.joint import JointResponse
@@ -31,17 +33,15 @@ _MAX_COUNT_CELLS = 20_000
 _MAX_COUNT_GROUPS = 12
 #: Attributes for which a dual bound is computed for a method that does not bring its own.
 _MAX_BOUND = 2_000
-#: Bounds computed in floats are lowered by this.
-_TRUST = 1e-9
 
 MEASURE = "Record-level ε"
-_DUALITY = "any mechanism with these attribute levels, by duality"
+_DUALITY = "no mechanism with these attribute levels goes below it, by duality"
 _SIMPLEST = (
     "the levels are too high or too unequal for a fitted design; the simplest that meets them was taken, and the gap "
     "says how much a better one could save at most"
 )
 #: How close a design must come to the levels asked for, absolute below one and relative above.
-_MET = 1e-6
+_LEVEL_TOLERANCE = 1e-6
 
 
 def attributes(
@@ -100,7 +100,7 @@ def attributes(
 
 
 def _kronecker(request: Request, pairs: str, method: str) -> AttributesDesign:
-    mechanism = kronecker(request)
+    mechanism = independent(request)
     statement = _DUALITY
     if request.count == 1:
         statement = "one attribute is its own record"
@@ -126,7 +126,7 @@ def _inductive(request: Request, pairs: str, *, allow_raised: bool) -> Attribute
         request,
         _never_above(reached, found.mechanism()),
         _quick(reached),
-        "any mechanism with the attribute levels that the heuristic ends at, by duality",
+        "no mechanism with the attribute levels that the heuristic ends at goes below it, by duality",
         "inductive",
         pairs,
         tuple(notes),
@@ -170,9 +170,9 @@ def _exact(request: Request, pairs: str) -> AttributesDesign:
         mechanism = None
     if mechanism is None or not _meets(request, mechanism):
         return _fallback(request, search.bound, pairs)
-    statement = "any mechanism with these attribute levels, by duality at the weights of the threshold"
+    statement = f"{_DUALITY} at the weights of the threshold"
     if pairs == "keep":
-        statement += "; also those that do not keep cross-tables"
+        statement += ", whether it keeps cross-tables or not"
     return _design(request, mechanism, max(search.bound, _largest(request)), statement, "exact", pairs)
 
 
@@ -193,9 +193,10 @@ def _from_cells(
 ) -> AttributesDesign:
     found = solve(cells)
     mechanism = levelled(request, grouped_law(request, cells.groups, found.g, found.log_rho))
-    kept = " that keeps every cross-table" if pairs == "keep" else ""
-    statement = f"any mechanism with these attribute levels{kept}, by linear-programming duality"
-    bound = max(record_level(found.log_bound) * (1 - _TRUST), _largest(request))
+    statement = _DUALITY
+    if pairs == "keep":
+        statement = "no mechanism with these attribute levels that keeps every cross-table goes below it, by duality"
+    bound = max(record_level(found.log_bound) * (1 - TRUSTED), _largest(request))
     return _design(request, mechanism, bound, statement, method, pairs)
 
 
@@ -206,7 +207,7 @@ def record_level(log_rho: float) -> float:
 
 def simplest(request: Request) -> JointResponse:
     """Every attribute on its own, or the whole truth now and then: the better of two designs that always work."""
-    alone, together = kronecker(request), whole_truth(request)
+    alone, together = independent(request), whole_truth(request)
     better = together.guarantee.epsilon < alone.guarantee.epsilon and _meets(request, together)
     return together if better else alone
 
@@ -214,12 +215,12 @@ def simplest(request: Request) -> JointResponse:
 def _meets(request: Request, mechanism: JointResponse) -> bool:
     """Whether every level is reached; shares of a mixture end at 2^-64, which is too coarse for levels of about 30."""
     wanted = np.array(request.epsilons)
-    return bool(np.all(mechanism.marginal_epsilons >= wanted - _MET * np.maximum(wanted, 1.0)))
+    return bool(np.all(mechanism.marginal_epsilons >= wanted - _LEVEL_TOLERANCE * np.maximum(wanted, 1.0)))
 
 
 def _largest(request: Request) -> float:
     """No record level is below that of its weakest attribute."""
-    return max(request.epsilons) * (1 - _TRUST)
+    return max(request.epsilons) * (1 - TRUSTED)
 
 
 def _quick(request: Request) -> float:
@@ -240,7 +241,7 @@ def _design(
     notes: tuple[str, ...] = (),
 ) -> AttributesDesign:
     value = mechanism.guarantee.epsilon
-    if bound > value * (1 + _TRUST):  # a bound that is refuted proves nothing
+    if bound > value * (1 + TRUSTED):  # a bound that is refuted proves nothing
         bound = _largest(request)
     if pairs == "free" and method in ("exact", "lp"):
         notes += ("pairs were left free: look at pair_eigenvalues() before promising anybody a cross-table",)

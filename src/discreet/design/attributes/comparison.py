@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from discreet import arguments
+from discreet.design.attributes.published_heuristic import inductive
 from discreet.design.attributes.request import Request
-from discreet.design.attributes.simple import inductive
 from discreet.errors import DesignError
 from discreet.mechanisms.joint import JointResponse
 

@@ -7,7 +7,8 @@ the mixture reaches, the best mixture is
                                          Σ x_m E_m[(χ_i − l_i)(χ_j − l_j)]/(l_i l_j) ≥ −1       for every pair to keep,
 
 and its value is e^ε − 1. Attributes above their level are randomised down afterwards, which leaves the sign of every
-covariance alone. :mod:`discreet.design.attributes.boxstep` and :mod:`discreet.design.attributes.kept` find columns.
+covariance alone. Columns are found by :mod:`discreet.design.attributes.free_mixture` and
+:mod:`discreet.design.attributes.pair_keeping_mixture`.
 """
 
 from __future__ import annotations
@@ -19,24 +20,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.attributes.lp import solved
-from discreet.design.attributes.pool import Column
+from discreet.design.attributes.linear_programme import solved
 from discreet.design.attributes.request import Floats, Request
+from discreet.design.attributes.threshold_columns import Column
 from discreet.mechanisms.joint import Threshold, ThresholdLaw
 from discreet.mechanisms.joint.threshold import DENOMINATOR
 
 Pair = tuple[int, int]
 
 #: Columns dearer than e to this, relative to the bound, are noise to the solver.
-_DEAREST = 14.0
+_LARGEST_LOG_COST = 14.0
 #: A missing unit of a row costs this much: more than any dual weight of a mixture that is worth having.
 _PENALTY = 1e5
-#: Shares below this, relative to the largest, are dust of the solver.
-_DUST = 1e-13
+#: Shares below this, relative to the largest, are what the solver leaves of nothing.
+_NEGLIGIBLE_SHARE = 1e-13
 #: The largest share over that of the uniform answer.
-_LARGEST = 1e9
+_LARGEST_SHARE = 1e9
 #: What may be missing of a row that is met.
-_MET = 1e-9
+_ROW_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,15 +73,15 @@ class Programme:
             np.concatenate([cost, np.full(len(rows), _PENALTY)]),
             A_ub=-np.hstack([rows, np.eye(len(rows))]),
             b_ub=-goal,
-            bounds=(0.0, _LARGEST),
+            bounds=(0.0, _LARGEST_SHARE),
         )
         shares = np.zeros(len(self.columns))
         if answer is None:
             return Mixed(math.inf, shares, np.zeros(self.request.count), np.zeros(len(self.pairs)))
         found, missing = np.split(np.asarray(answer.x), [cost.size])
-        shares[which] = np.where(found > _DUST * found.max(), found, 0.0)
+        shares[which] = np.where(found > _NEGLIGIBLE_SHARE * found.max(), found, 0.0)
         duals = np.maximum(-np.asarray(answer.ineqlin.marginals), 0.0)
-        epsilon = self.epsilon(answer.fun) if missing.max() < _MET else math.inf
+        epsilon = self.epsilon(answer.fun) if missing.max() < _ROW_TOLERANCE else math.inf
         return Mixed(epsilon, shares, *np.split(duals, [self.request.count]))
 
     def boxed(self, low: Floats, high: Floats) -> tuple[float, Floats, bool] | None:
@@ -91,11 +92,11 @@ class Programme:
             np.concatenate([cost, high, -low]),
             A_ub=-np.hstack([rows, free, -free]),
             b_ub=-np.ones(self.request.count),
-            bounds=(0.0, _LARGEST),
+            bounds=(0.0, _LARGEST_SHARE),
         )
         if answer is None or not answer.fun > 0:
             return None
-        binds = bool(answer.x[cost.size :].max() > _MET)
+        binds = bool(answer.x[cost.size :].max() > _ROW_TOLERANCE)
         return self.epsilon(answer.fun), np.maximum(-np.asarray(answer.ineqlin.marginals), 0.0), binds
 
     def reduced_costs(self, mixed: Mixed) -> tuple[NDArray[np.intp], Floats]:
@@ -109,7 +110,7 @@ class Programme:
 
     def _parts(self) -> tuple[NDArray[np.intp], Floats, Floats]:
         logs = np.array([-column.log_chance - self.bound for column in self.columns])
-        which = np.flatnonzero(logs < _DEAREST)
+        which = np.flatnonzero(logs < _LARGEST_LOG_COST)
         rows = truth_rows(self.request, np.array([self.columns[m].truth for m in which]).T)
         if self.pairs and self.reached is not None:
             first, second = np.array(self.pairs).T
@@ -131,15 +132,15 @@ def covariance_rows(reached: Floats, both: Floats, chi: Floats, pairs: Sequence[
     return np.asarray(both / (one * other) - chi[first] / one - chi[second] / other + 1)
 
 
-def mixture_law(request: Request, parts: Iterable[tuple[Column, float]], hair: float) -> ThresholdLaw:
-    """The mixture with integer shares; a hair more than needed makes up for errors of the arithmetic."""
+def mixture_law(request: Request, parts: Iterable[tuple[Column, float]], surplus: float) -> ThresholdLaw:
+    """The mixture with integer shares; a surplus over what is needed makes up for errors of the arithmetic."""
     used = [(column, share) for column, share in parts if share > 0]
     whole = 1 + math.fsum(share for _, share in used)
     return ThresholdLaw(
         request.sizes,
         tuple(
             Threshold(
-                math.ceil(share / whole * (1 + hair) * DENOMINATOR), tuple(column.weights.tolist()), column.threshold
+                math.ceil(share / whole * (1 + surplus) * DENOMINATOR), tuple(column.weights.tolist()), column.threshold
             )
             for column, share in used
         ),

@@ -20,7 +20,7 @@ from discreet.mechanisms.rounding import keep_and_other
 Floats = NDArray[np.float64]
 
 #: Levels this close, relative, are treated as one.
-_ALIKE = 1e-8
+_SAME_LEVEL = 1e-8
 #: Levels between these can be told from 0 and from certainty by the integers of a mechanism.
 LEAST_LEVEL, LARGEST_LEVEL = 1e-10, 150.0
 
@@ -109,7 +109,7 @@ class Request:
         order = np.lexsort((levels, self.a))
         least, size = 0.0, 0
         for i in order:
-            if self.sizes[i] != size or levels[i] > least * (1 + _ALIKE):
+            if self.sizes[i] != size or levels[i] > least * (1 + _SAME_LEVEL):
                 least, size = float(levels[i]), self.sizes[i]
             levels[i] = least
         return Request(self.sizes, tuple(levels.tolist()))

@@ -33,6 +33,11 @@ class AttributesDesign(Design[JointResponse]):
     changed: tuple[int, ...] = ()
 
     @property
+    def joint(self) -> JointResponse:
+        """The mechanism, under the name that earlier versions gave it."""
+        return self.mechanism
+
+    @property
     def marginal_epsilons(self) -> Floats:
         """The certified level of every attribute for somebody who sees only its column."""
         return self.mechanism.marginal_epsilons

@@ -17,6 +17,7 @@ from typing import Any
 
 from discreet import limits
 from discreet.errors import EstimationError
+from discreet.plain_text import shortened
 
 #: Functions of numbers, one number in and one out.
 NUMERIC = ("log", "log2", "log10", "log1p", "exp", "expm1", "sqrt", "abs")
@@ -167,17 +168,12 @@ def read_call(source: str) -> Call:
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         if isinstance(error, EstimationError):
             raise
-        raise EstimationError(f'the formula cannot be read at "{shown(source)}"') from None
+        raise EstimationError(f'the formula cannot be read at "{shortened(source)}"') from None
     if not isinstance(node, Call):
-        raise EstimationError(f'the formula cannot be read at "{shown(source)}"')
+        raise EstimationError(f'the formula cannot be read at "{shortened(source)}"')
     if not any(True for _ in columns_of(node)):
-        raise EstimationError(f'"{shown(source)}" in the formula names no column')
+        raise EstimationError(f'"{shortened(source)}" in the formula names no column')
     return node
-
-
-def shown(text: str) -> str:
-    """A piece of a formula for a message."""
-    return text if len(text) <= 60 else f"{text[:57]}…"
 
 
 def _with_placeholders(source: str, names: dict[str, str]) -> str:
@@ -284,7 +280,7 @@ class _Reader:
         function = tree.func if isinstance(tree, ast.Call) else tree
         name = self._names.get(function.id, "") if isinstance(function, ast.Name) else _no_name(function)
         if name not in CONTRAST_NAMES:
-            raise EstimationError(f'"{shown(name)}" is not a contrast; there are {", ".join(CONTRASTS)}')
+            raise EstimationError(f'"{shortened(name)}" is not a contrast; there are {", ".join(CONTRASTS)}')
         arguments = [] if call is None else [*call.args, *(one.value for one in call.keywords)]
         bases = [] if call is None else [self._names.get(one.arg or "", "") for one in call.keywords]
         if len(arguments) > 1 or any(base not in ("base", "reference") for base in bases):
@@ -349,7 +345,7 @@ def _unknown_function(name: str) -> EstimationError:
     if name == "offset":
         return EstimationError("offset() is not available in a formula")
     return EstimationError(
-        f'the formula calls "{shown(name)}", which is not one of the functions a formula may use: '
+        f'the formula calls "{shortened(name)}", which is not one of the functions a formula may use: '
         f"{', '.join(FUNCTIONS)}"
     )
 

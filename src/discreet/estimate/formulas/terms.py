@@ -19,7 +19,8 @@ from dataclasses import dataclass
 
 from discreet import limits
 from discreet.errors import EstimationError
-from discreet.estimate.formulas.expression import NAME, Call, Column, columns_of, quoted, read_call, shown
+from discreet.estimate.formulas.expression import NAME, Call, Column, columns_of, quoted, read_call
+from discreet.plain_text import shortened
 
 Factor = Column | Call
 #: Factors in the order in which they were written.
@@ -105,7 +106,7 @@ def read_formula(formula: str) -> Sides:
     left, right = sides
     outcome = re.fullmatch(rf"\s*(?:`([^`]+)`|({NAME}))\s*", left)
     if outcome is None:
-        raise EstimationError(f'the left side of a formula is the name of one column, not "{shown(left.strip())}"')
+        raise EstimationError(f'the left side of a formula is the name of one column, not "{shortened(left.strip())}"')
     terms = read_terms(right)
     return Sides(outcome[1] or outcome[2], right.strip(), terms.columns)
 
@@ -321,4 +322,4 @@ def _refused(rest: str) -> EstimationError:
     comparison = re.match(r"[<>=!]=?", rest)
     if comparison is not None:
         return EstimationError(f'"{comparison[0]}" compares inside a function only; write I(column {comparison[0]} …)')
-    return EstimationError(reasons.get(first, f'the formula cannot be read at "{shown(rest)}"'))
+    return EstimationError(reasons.get(first, f'the formula cannot be read at "{shortened(rest)}"'))

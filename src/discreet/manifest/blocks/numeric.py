@@ -43,8 +43,8 @@ class NumericBlock(RecordBlock):
     def _check(self) -> None:
         arguments.instance(self.mechanism, ZeroInflatedLaplace, "the mechanism of numbers in a box", MechanismError)
         super()._check()
-        if self.collected or self.missing == "category":
-            raise MechanismError("numbers in a box are randomised here, and a blank is not one of them")
+        if self.missing == "category":
+            raise MechanismError("numbers in a box are what is randomised, and a blank is not one of them")
 
     @property
     def domain(self) -> Box:
@@ -71,7 +71,11 @@ class NumericBlock(RecordBlock):
         return {}
 
     def encode(self, name: str, cells: pa.Array, *, text: bool = False) -> Cells:
-        """The numbers; those outside are refused, or moved to the bounds and counted."""
+        """The numbers; those outside are refused, or moved to the bounds and counted. Reports must be on the grid."""
+        if self.collected:
+            codes, missing, _ = read = super().encode(name, cells, text=text)
+            self.check_codes(name, codes if missing is None else np.where(missing, 0.0, codes))
+            return read
         if not self.clip:
             return super().encode(name, cells, text=text)
         box = self.truths_of(name)
@@ -85,9 +89,14 @@ class NumericBlock(RecordBlock):
 
     def check_codes(self, name: str, codes: NDArray[Any]) -> None:
         """Numbers with noise are multiples of the public grid, inside the box or not."""
-        steps = codes / self.mechanism.grid[self._places[name]]
-        if not (np.isfinite(steps) & (steps == np.rint(steps))).all():
-            raise DomainError("a number is not a multiple of the grid", column=name)
+        grid = self.mechanism.grid[self._places[name]]
+        steps = codes / grid  # exact: a power of 2
+        possible = np.isfinite(steps) & (steps == np.rint(steps))
+        if not possible.all():
+            row = int(np.flatnonzero(~possible)[0])
+            raise DomainError(
+                "the number is no report of this mechanism", column=name, row=row, expected=f"a multiple of {grid!r}"
+            )
 
     @property
     def _drawn_earlier(self) -> bool:

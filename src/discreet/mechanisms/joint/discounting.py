@@ -26,7 +26,7 @@ PRECISE = Context(prec=34)
 #: e^30 is far inside the range of floats: exponentials are taken in blocks of this many exponents.
 _BLOCK_EXPONENT = 30.0
 #: Shorter blocks are not worth the calls: the recurrence is then followed step by step.
-_SHORT = 16
+_SHORT_STEP = 16
 #: Terms with exponents beyond this are below 2^-860 together.
 _FAR_EXPONENT = 600.0
 
@@ -57,7 +57,7 @@ def discounted_tails(law: Floats, tilt: float) -> Floats:
     if tilt == 0:
         return np.asarray(np.cumsum(law[::-1])[::-1])
     block = _block(law.size, tilt)
-    if block < min(law.size, _SHORT):
+    if block < min(law.size, _SHORT_STEP):
         return _stepwise(law, tilt)
     decay = powers(tilt, block)
     out = np.empty_like(law)
@@ -103,7 +103,7 @@ def discounted_roundings(size: int, tilt: float) -> int:
     if tilt == 0:
         return size
     block = _block(size, tilt)
-    if block < min(size, _SHORT):
+    if block < min(size, _SHORT_STEP):
         return 3 * min(size, math.ceil(_FAR_EXPONENT / tilt) + 1)
     power = 2 * block.bit_length()
     boundaries = min(-(-size // block) - 1, int(_FAR_EXPONENT / 15) + 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from discreet.domains import Binary, Categorical, FiniteDomain, WithBlank
 from discreet.errors import PlanError
@@ -28,12 +28,17 @@ from discreet.publish.plan.joint import read_joint
 from discreet.publish.plan.near import NEAR_MECHANISMS, near_mechanism
 from discreet.publish.plan.numeric import read_numeric
 
+if TYPE_CHECKING:
+    from discreet.design import Design
+    from discreet.mechanisms import Mechanism
+    from discreet.publish.plan.near import Chosen
+
 #: Keys that only some designs read; anywhere else they would be silently ignored, so they are refused.
 _OPTIONS = ("epsilon", "delta", "prevalence", "symmetric", "matrix", "file", *NEAR)
 
 
-def read_block(section: Section, files: PlanFiles) -> Block:
-    """One block of a plan."""
+def read_block(section: Section, files: PlanFiles) -> tuple[Block, Design[Mechanism] | None]:
+    """One block of a plan, and the design of its mechanism where one was made."""
     # A mechanism that is still to come is named before its other keys are judged.
     mechanism = section.choice("mechanism", MECHANISMS, LATER_MECHANISMS)
     if mechanism == "joint":
@@ -54,20 +59,20 @@ def read_block(section: Section, files: PlanFiles) -> Block:
             raise PlanError(f"{section.at(key)} describes answers that respondents randomised; add collected = true")
     if mechanism is None:
         raise PlanError(f"{section.at('mechanism')} is missing; it must be one of {', '.join(MECHANISMS)}")
-    design = _mechanism(section, mechanism, domain, files)
-    reports = _reports(section, domain, design)
+    chosen, design = _mechanism(section, mechanism, domain, files)
+    reports = _reports(section, domain, chosen)
     with at(section.path):
-        return ColumnBlock(columns=columns, domain=domain, reports=reports, mechanism=design, missing=missing)
+        return ColumnBlock(columns=columns, domain=domain, reports=reports, mechanism=chosen, missing=missing), design
 
 
-def _mechanism(section: Section, name: str, domain: FiniteDomain, files: PlanFiles) -> FiniteMechanism:
+def _mechanism(section: Section, name: str, domain: FiniteDomain, files: PlanFiles) -> Chosen:
     if name in NEAR_MECHANISMS:
         return near_mechanism(section, name, domain)
     _refuse(section, NEAR, f"belongs to mechanism = {', '.join(NEAR_MECHANISMS)}")
-    return _channel(section, domain, files) if name == "channel" else _randomized_response(section, domain)
+    return (_channel(section, domain, files), None) if name == "channel" else _randomized_response(section, domain)
 
 
-def _randomized_response(section: Section, domain: FiniteDomain) -> FiniteMechanism:
+def _randomized_response(section: Section, domain: FiniteDomain) -> Chosen:
     """The optimal binary design, or generalised response on any other domain."""
     epsilon, delta = section.epsilon(), section.delta()
     if epsilon is None:
@@ -78,7 +83,7 @@ def _randomized_response(section: Section, domain: FiniteDomain) -> FiniteMechan
         if "reports" in section and not section.flag("collected"):
             raise PlanError(f'{section.at("reports")} belongs to a yes/no domain, or to mechanism = "channel"')
         with at(section.at("epsilon")):
-            return GeneralizedResponse(domain.size, epsilon)
+            return GeneralizedResponse(domain.size, epsilon), None
     from discreet.design import binary
 
     prevalence, reports = _prevalence(section), _report_count(section)
@@ -90,7 +95,7 @@ def _randomized_response(section: Section, domain: FiniteDomain) -> FiniteMechan
             symmetric=section.flag("symmetric"),
             reports=reports,
         )
-    return design.mechanism
+    return design.mechanism, design
 
 
 def _prevalence(section: Section) -> float | tuple[float, ...] | None:
@@ -170,7 +175,7 @@ def _collected(
     missing: Missing,
     mechanism: str | None,
     files: PlanFiles,
-) -> Block:
+) -> tuple[Block, Design[Mechanism] | None]:
     """Answers that were randomised before they were collected: one design, or one per group of rows."""
     by = section.text("by")
     if (by is None) != ("designs" not in section):
@@ -180,21 +185,23 @@ def _collected(
         designs = _designs(section, domain, files)
         reports = _reports(section, domain, next(iter(designs.values())))
         with at(section.path):
-            return DesignsByRow(
+            block = DesignsByRow(
                 columns=columns, domain=domain, reports=reports, by=by, designs=designs, missing=missing, collected=True
             )
+        return block, None
     if mechanism is not None:
         _refuse(section, PROCEDURES, "cannot stand beside mechanism")
-        design = _mechanism(section, mechanism, domain, files)
+        chosen, design = _mechanism(section, mechanism, domain, files)
     else:
         unread = ("epsilon", "delta", "prevalence", "symmetric", *NEAR)
         _refuse(section, unread, "follows from the design that was used")
-        design = _design(section, domain, files)
-    reports = _reports(section, domain, design)
+        chosen, design = _design(section, domain, files), None
+    reports = _reports(section, domain, chosen)
     with at(section.path):
-        return ColumnBlock(
-            columns=columns, domain=domain, reports=reports, mechanism=design, missing=missing, collected=True
+        taken_in = ColumnBlock(
+            columns=columns, domain=domain, reports=reports, mechanism=chosen, missing=missing, collected=True
         )
+    return taken_in, design
 
 
 def _designs(section: Section, domain: FiniteDomain, files: PlanFiles) -> dict[str, FiniteMechanism]:

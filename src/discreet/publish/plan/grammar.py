@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from discreet import limits
+from discreet.arguments import shown
 from discreet.errors import InputError, PlanError
 from discreet.plain_text import has_control
-from discreet.privacy.exact import shown
 
 #: The newest format of a plan that this version reads.
 FORMAT = 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, cast
 
 from discreet.domains import FiniteDomain, WithBlank
 from discreet.errors import PlanError
@@ -11,10 +11,13 @@ from discreet.publish.plan.domains import read_finite
 from discreet.publish.plan.files import PlanFiles
 from discreet.publish.plan.grammar import JOINT, Section, at
 
-_ALLOWED = ("columns", "mechanism", "missing", *JOINT)
+if TYPE_CHECKING:
+    from discreet.design import AttributesDesign
+
+_ALLOWED = ("columns", "mechanism", "missing", "collected", *JOINT)
 
 
-def read_joint(section: Section, files: PlanFiles) -> JointBlock:
+def read_joint(section: Section, files: PlanFiles) -> tuple[JointBlock, AttributesDesign]:
     """``domains`` with ``epsilons``, or with ``total`` and ``ratios``; options ``method`` and ``pairs``."""
     for key in list(section.keys()):
         if key not in _ALLOWED:
@@ -31,9 +34,15 @@ def read_joint(section: Section, files: PlanFiles) -> JointBlock:
             f'{section.at("epsilons")}: the heuristic would change the level of column "{columns[i]}" from '
             f'{design.requested[i]:g} to {design.marginal_epsilons[i]:.4g}; use method = "exact"'
         )
-    mechanism = design.mechanism
     with at(section.path):
-        return JointBlock(columns=columns, domains=domains, mechanism=mechanism, missing=missing)
+        block = JointBlock(
+            columns=columns,
+            domains=domains,
+            mechanism=design.mechanism,
+            missing=missing,
+            collected=section.flag("collected"),
+        )
+    return block, design
 
 
 def _domains(section: Section, columns: tuple[str, ...], files: PlanFiles) -> tuple[FiniteDomain, ...]:
@@ -45,7 +54,7 @@ def _domains(section: Section, columns: tuple[str, ...], files: PlanFiles) -> tu
     return tuple(read_finite(domain, f"{path}[{i}]", files) for i, domain in enumerate(given))
 
 
-def _design(section: Section, sizes: list[int]) -> Any:
+def _design(section: Section, sizes: list[int]) -> AttributesDesign:
     from discreet.design import attributes, attributes_for_total
 
     pairs = section.choice("pairs", ("keep", "free")) or "keep"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 from discreet.domains import Binary, WithBlank
 from discreet.errors import PlanError
 from discreet.manifest.blocks import Block, FiniteBlock
-from discreet.mechanisms import FiniteMechanism
 from discreet.publish.plan.grammar import Section, at
+
+if TYPE_CHECKING:
+    from discreet.design import Design
+    from discreet.mechanisms import FiniteMechanism
 
 LABEL = ("link", "criterion", "formula", "coefficients")
 
@@ -44,17 +47,16 @@ class LabelSpec:
     symmetric: bool = False
     reports: int = 2
 
-    def design(self, X: NDArray[np.float64], classes: int) -> FiniteMechanism:
+    def design(self, X: NDArray[np.float64], classes: int) -> Design[FiniteMechanism]:
         """The best design for rows of predictors."""
         from discreet.design import binary, label
 
         with at(self.path):
             if self.symmetric:
-                return binary(self.epsilon, self.delta, symmetric=True).mechanism
-            found = label(
+                return binary(self.epsilon, self.delta, symmetric=True)
+            return label(
                 self.epsilon, self.delta, X, self._assumed(), self.link, self.criterion, classes, reports=self.reports
             )
-        return found.mechanism
 
     def _assumed(self) -> Any:
         given = self.coefficients

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.domains import FiniteDomain, WithBlank
 from discreet.domains.losses import BlankLosses, HasLosses
@@ -10,12 +10,18 @@ from discreet.errors import PlanError
 from discreet.mechanisms import ExponentialResponse, FiniteMechanism
 from discreet.publish.plan.grammar import Section, at
 
+if TYPE_CHECKING:
+    from discreet.design import Design
+
+    #: A mechanism, and the design it comes from where one was made.
+    Chosen = tuple[FiniteMechanism, Design[FiniteMechanism] | None]
+
 #: Mechanisms for domains with an order or a distance.
 NEAR_MECHANISMS = ("bipartite", "exponential", "expected-error")
 
 
-def near_mechanism(section: Section, name: str, domain: FiniteDomain) -> FiniteMechanism:
-    """The mechanism that a block names, for its domain."""
+def near_mechanism(section: Section, name: str, domain: FiniteDomain) -> Chosen:
+    """The mechanism that a block names, for its domain, and the design that it comes from."""
     epsilon = section.epsilon()
     if epsilon is None:
         raise PlanError(f"{section.at('epsilon')} is missing")
@@ -32,13 +38,15 @@ def near_mechanism(section: Section, name: str, domain: FiniteDomain) -> FiniteM
     prior = _prior(section)
     if name == "exponential":
         with at(section.at("domain")):
-            return ExponentialResponse(losses, epsilon)
+            return ExponentialResponse(losses, epsilon), None
     from discreet.design import bipartite, expected_error
 
     with at(section.at("prior") if prior is not None else section.path):
         if name == "expected-error":
-            return expected_error(losses, epsilon, prior).mechanism
-        return bipartite(losses, epsilon, _high(section, losses.size), prior).mechanism
+            design: Design[FiniteMechanism] = expected_error(losses, epsilon, prior)
+        else:
+            design = bipartite(losses, epsilon, _high(section, losses.size), prior)
+    return design.mechanism, design
 
 
 def _losses(section: Section, name: str, domain: FiniteDomain) -> HasLosses:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from discreet.domains import Box
 from discreet.errors import PlanError
@@ -11,14 +11,18 @@ from discreet.publish.plan.domains import read_domain
 from discreet.publish.plan.files import PlanFiles
 from discreet.publish.plan.grammar import LAPLACE, Section, at
 
-_ALLOWED = ("columns", "domain", "mechanism", "epsilon", "delta", "missing", *LAPLACE)
+if TYPE_CHECKING:
+    from discreet.design import Design
+    from discreet.mechanisms import ZeroInflatedLaplace
+
+_ALLOWED = ("columns", "domain", "mechanism", "epsilon", "delta", "missing", "collected", *LAPLACE)
 
 
 class ClippedWarning(UserWarning):
     """How many numbers were moved to the bounds of a box: for the steward's terminal, never written."""
 
 
-def read_numeric(section: Section, files: PlanFiles) -> NumericBlock:
+def read_numeric(section: Section, files: PlanFiles) -> tuple[NumericBlock, Design[ZeroInflatedLaplace]]:
     """``epsilon`` and ``delta``; options ``zero_probability``, ``unit``, ``grid``, ``clip``, ``target``."""
     for key in list(section.keys()):
         if key not in _ALLOWED:
@@ -37,6 +41,12 @@ def read_numeric(section: Section, files: PlanFiles) -> NumericBlock:
     if "target" in section and "zero_probability" in section:
         raise PlanError(f"{section.at('target')} chooses the zero probability, which is given: leave out one of them")
     missing = cast("Missing", section.choice("missing", ("reject", "public")) or "reject")
+    collected, clip = section.flag("collected"), section.flag("clip")
+    if collected and clip:
+        raise PlanError(
+            f"{section.at('clip')} moves true numbers into the box, but these were randomised by the respondents, "
+            "and reports outside the box are as good as others; leave it out"
+        )
     from discreet.design import zero_inflated_laplace
 
     with at(section.path):
@@ -47,9 +57,12 @@ def read_numeric(section: Section, files: PlanFiles) -> NumericBlock:
             section.number("zero_probability"),
             cast("Any", section.choice("unit", ("record", "attribute")) or "record"),
             cast("Any", section.text("target") or "mean"),
-            _grid(section),
+            grid=_grid(section),
         )
-        return NumericBlock(columns=columns, mechanism=design.mechanism, missing=missing, clip=section.flag("clip"))
+        block = NumericBlock(
+            columns=columns, mechanism=design.mechanism, missing=missing, clip=clip, collected=collected
+        )
+    return block, design
 
 
 def _grid(section: Section) -> Any:

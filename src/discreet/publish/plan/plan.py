@@ -22,14 +22,15 @@ from discreet.manifest import Block, Survey, composed_guarantee
 from discreet.manifest.document import Order
 from discreet.plain_text import one_line
 from discreet.privacy import Guarantee
-from discreet.privacy.exact import shown
 from discreet.publish.plan.blocks import read_block
 from discreet.publish.plan.files import PlanFiles
 from discreet.publish.plan.grammar import BUDGET, FORMAT, LATER_PRIVATE, OUTPUT, PRIVATE, PUBLIC, SURVEY, TOP, Section
 from discreet.publish.plan.labels import LabelSpec, read_label
 
 if TYPE_CHECKING:
+    from discreet.design import Design
     from discreet.manifest import Release
+    from discreet.mechanisms import Mechanism
 
 
 #: A dotted key of more parts than tables may be deep; the parser of TOML takes the square of their number.
@@ -79,6 +80,8 @@ class Plan:
         What may be spent.
     blocks : tuple of Block
         The private columns with their finished mechanisms.
+    designs : tuple of (Design or None)
+        For every block how its mechanism was chosen, with its certificate; None where the plan gives the mechanism.
     missing_values : tuple of str
         Texts that stand for a missing value in a CSV source, beside the empty cell.
 
@@ -111,6 +114,7 @@ class Plan:
     #: The file that the plan was read from.
     path: Path | None = field(default=None, repr=False, compare=False)
     missing_values: tuple[str, ...] = ()
+    designs: tuple[Design[Mechanism] | None, ...] = field(default=(), repr=False)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, outside_files: bool = False) -> Self:
@@ -178,9 +182,9 @@ class Plan:
         survey = _survey(top)
         public = _public(top, survey)
         sections = list(top.sections("private", PRIVATE, LATER_PRIVATE))
-        blocks = tuple(read_block(section, files) for section in sections)
-        if not blocks:
+        if not sections:
             raise PlanError("private is missing: a plan needs at least one [[private]] block")
+        blocks, designs = zip(*(read_block(section, files) for section in sections), strict=True)
         budget = _budget(top)
         _check_columns(public, blocks, budget)
         missing_values = _missing_values(top, blocks)
@@ -201,6 +205,7 @@ class Plan:
                 if (spec := read_label(section, block)) is not None
             ),
             missing_values=missing_values,
+            designs=designs,
         )
 
     @cached_property
@@ -296,7 +301,9 @@ def _check_format(data: Any) -> None:
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise PlanError("format must be a whole number of at least 1")
     if number > FORMAT:
-        raise PlanError(f"format = {shown(number)} is newer than this version of discreet reads (up to {FORMAT})")
+        raise PlanError(
+            f"format = {arguments.shown(number)} is newer than this version of discreet reads (up to {FORMAT})"
+        )
 
 
 def _budget(top: Section) -> Budget:

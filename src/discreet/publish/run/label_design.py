@@ -25,19 +25,24 @@ def with_labels_designed(plan: Plan, source: Any) -> Plan:
         return plan
     if isinstance(source, pa.RecordBatchReader):
         raise ReleaseError("a label design reads the public columns first: give a file or a table, not a stream")
-    blocks = list(plan.blocks)
+    blocks, designs = list(plan.blocks), list(plan.designs)
     for index, spec in plan.labels:
         _check_public(spec, plan)
         block = blocks[index]
         assert isinstance(block, ColumnBlock)  # the reader refuses a label of any other
         X = _predictors(spec, open_source(source, plan.missing_values))
-        mechanism = spec.design(X, block.domain.size)
+        design = spec.design(X, block.domain.size)
         with at(spec.path):
-            reports = _report_labels(block, mechanism.shape[1])
+            reports = _report_labels(block, design.mechanism.shape[1])
             blocks[index] = ColumnBlock(
-                columns=block.columns, domain=block.domain, reports=reports, mechanism=mechanism, missing=block.missing
+                columns=block.columns,
+                domain=block.domain,
+                reports=reports,
+                mechanism=design.mechanism,
+                missing=block.missing,
             )
-    return replace(plan, blocks=tuple(blocks), labels=())
+        designs[index] = design
+    return replace(plan, blocks=tuple(blocks), designs=tuple(designs), labels=())
 
 
 def _check_public(spec: LabelSpec, plan: Plan) -> None:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.attributes.law import ThresholdSums, logit
 from discreet.design.attributes.request import Floats, Request
+from discreet.design.attributes.threshold_sums import ThresholdSums, logit
 from discreet.mechanisms.joint import JointResponse, Threshold, ThresholdLaw
 from discreet.mechanisms.joint.threshold import DENOMINATOR
 
@@ -25,13 +25,13 @@ _TILTS = (0.15, 0.3, 0.5, 0.7)
 _FIRST_SHARE = 0.01
 _GROWTH = 1.4
 #: Parts of the free design's uniform share that are tried.
-_UNIFORM = (1.0, 1.5, 0.6)
+_UNIFORM_FACTORS = (1.0, 1.5, 0.6)
 #: Attributes beyond which fewer combinations are tried: each takes seconds there.
-_MANY = 200
+_FEWER_TRIALS_BEYOND = 200
 #: Attributes of each kind (weakest, strongest, in between) whose pairs are watched.
 _WATCHED = 10
 #: No attribute may have to be truthful more often than this under the first threshold.
-_CERTAIN = 0.9999
+_LARGEST_TRUTH_RATE = 0.9999
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +46,9 @@ class NestedFit:
     epsilon: float
     real: Floats
 
-    def law(self, request: Request, hair: float = 0.0) -> ThresholdLaw:
-        """The law with integer shares; a hair more than needed makes up for errors of the arithmetic."""
-        shares = [math.ceil(share * (1 + hair) * DENOMINATOR) for share in (self.first_share, self.second_share)]
+    def law(self, request: Request, surplus: float = 0.0) -> ThresholdLaw:
+        """The law with integer shares; a surplus over what is needed makes up for errors of the arithmetic."""
+        shares = [math.ceil(share * (1 + surplus) * DENOMINATOR) for share in (self.first_share, self.second_share)]
         weights = tuple(self.weights.tolist())
         return ThresholdLaw(
             request.sizes, (Threshold(shares[0], weights, self.first), Threshold(shares[1], weights, self.second))
@@ -65,8 +65,8 @@ class NestedSearch:
     def candidates(self, real: Floats, uniform: float) -> list[tuple[float, float, float, NestedFit]]:
         """Shares and tilts that keep the watched pairs, the best first: (uniform, share, tilt, fit)."""
         found = []
-        many = self.request.count > _MANY
-        for part in _UNIFORM[:1] if many else _UNIFORM:
+        many = self.request.count > _FEWER_TRIALS_BEYOND
+        for part in _UNIFORM_FACTORS[:1] if many else _UNIFORM_FACTORS:
             for tilt in _TILTS[1:3] if many else _TILTS:
                 share, weights = _FIRST_SHARE, real
                 while share < 0.9:
@@ -93,7 +93,7 @@ class NestedSearch:
             second = lower.matching(float(weights @ lower.truth))
             log_second, truth_second = lower.event(second)
             wanted = (p - uniform / a - share * truth_second) / (1 - uniform - share)
-            if wanted.max() >= _CERTAIN or wanted.min() <= 0:
+            if wanted.max() >= _LARGEST_TRUTH_RATE or wanted.min() <= 0:
                 return best
             upper = ThresholdSums(self.request, weights, 1 / scale)
             first = upper.matching(float(weights @ wanted))

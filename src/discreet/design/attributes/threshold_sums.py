@@ -1,4 +1,4 @@
-"""The law of a weighted sum near a threshold that is still to be found, and the bound that its weights prove."""
+"""Sums Σ v_i B_i near a threshold that is still to be found: chances, means and truth rates beyond it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from numpy.typing import NDArray
 from discreet.design.attributes.request import Floats, Request
 from discreet.mechanisms.joint.weighted_sum import WeightedSum, discounted_tails
 
-#: Floats of a lower bound are trusted to this, relative; the arithmetic is good to about 1e-11.
-_TRUST = 1e-9
 #: Tails below this are too far out for the tilt at hand.
-_FAR = 1e-180
+_LEAST_TAIL = 1e-180
 
 
 class ThresholdSums:
     """The law of Σ v_i B_i under a given tilt, for thresholds near its mean."""
 
     def __init__(self, request: Request, weights: NDArray[np.int64], tilt: float) -> None:
-        self._request, self._weights = request, weights
+        self._request, self.weights = request, weights
         self._law = WeightedSum(request.sizes, weights.tolist(), 0)
         self._law.__dict__["tilt"] = tilt
         self._tilt = tilt
@@ -32,12 +30,12 @@ class ThresholdSums:
     @property
     def centre(self) -> int:
         """The first sum at or above Σ v_i p_i."""
-        return centre_of(self._request, self._weights)[0]
+        return centre_of(self._request, self.weights)[0]
 
     def kappa(self, achieved: Floats) -> float:
         """κ for which the mean sum given the event is that of π = p + κ d."""
-        surplus = float(self._weights @ (achieved - self._request.truth))
-        return max(surplus / float(self._weights @ self._request.excess), 1e-12)
+        surplus = float(self.weights @ (achieved - self._request.truth))
+        return max(surplus / float(self.weights @ self._request.excess), 1e-12)
 
     @property
     def truth(self) -> Floats:
@@ -46,7 +44,7 @@ class ThresholdSums:
 
     def mean_for(self, kappa: float) -> float:
         """The mean sum at truth rates p + κ d."""
-        return float(self._weights @ (self._request.truth + kappa * self._request.excess))
+        return float(self.weights @ (self._request.truth + kappa * self._request.excess))
 
     def matching(self, mean: float) -> int:
         """The threshold T at which E[S | S ≥ T] is nearest to a mean."""
@@ -64,20 +62,16 @@ class ThresholdSums:
         """Ln P(S ≥ T), and the truth rates given it."""
         law = self._law
         law.threshold = threshold
-        if law.discounted[threshold] < _FAR:
+        if law.discounted[threshold] < _LEAST_TAIL:
             # Too far from where this tilt is at home: the event has its own.
-            law = WeightedSum(self._request.sizes, self._weights.tolist(), threshold)
+            law = WeightedSum(self._request.sizes, self.weights.tolist(), threshold)
         return log_chance(self._request, law), law.truth_given_event()[0]
 
-    def lower_bound(self) -> float:
-        """No mechanism with these levels has a smaller record level; 0 when these weights prove nothing."""
-        x, above = centre_of(self._request, self._weights)
-        excess = float(self._excess[x] + above * self._law.discounted[x])
-        if not excess > 0:
-            return 0.0
-        log_mean = math.log(excess) + self._log_m - self._tilt * x
-        log_ratio = math.log(float(self._weights @ self._request.excess)) - log_mean - _TRUST
-        return log_ratio + math.log1p(math.exp(-log_ratio)) if log_ratio > 0 else math.log1p(math.exp(log_ratio))
+    def log_mean_surplus(self) -> float:
+        """Ln E[(Σ v_i (B_i − p_i))₊]; −∞ when these weights leave nothing above."""
+        x, above = centre_of(self._request, self.weights)
+        surplus = float(self._excess[x] + above * self._law.discounted[x])
+        return math.log(surplus) + self._log_m - self._tilt * x if surplus > 0 else -math.inf
 
 
 def centre_of(request: Request, weights: NDArray[np.int64]) -> tuple[int, float]:

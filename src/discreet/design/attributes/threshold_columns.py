@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.attributes.law import ThresholdSums, centre_of, log_chance, log_moment
 from discreet.design.attributes.request import Floats, Request
+from discreet.design.attributes.threshold_sums import centre_of, log_chance, log_moment
 from discreet.mechanisms.joint.weighted_sum import WeightedSum
 
 Weights = NDArray[np.int64]
@@ -161,15 +161,3 @@ def whole_weights(real: Floats, mean: float) -> Weights:
     """Whole-number weights ≥ 0 with about this mean."""
     inside = np.maximum(real, 0.0)
     return np.asarray(np.rint(inside * (mean * inside.size / inside.sum())), np.int64)
-
-
-def bound_of(request: Request, weights: Weights) -> float:
-    """The lower bound that weights prove on the record level; 0 when they prove nothing."""
-    centre, _ = centre_of(request, weights)
-    if centre >= int(weights.sum()):
-        return 0.0
-    tilt = WeightedSum(request.sizes, weights.tolist(), centre).tilt
-    if tilt <= 0:
-        return 0.0
-    bound = ThresholdSums(request, weights, tilt).lower_bound()
-    return bound if math.isfinite(bound) else 0.0

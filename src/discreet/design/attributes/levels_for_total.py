@@ -14,8 +14,8 @@ from discreet.mechanisms.joint import ThresholdLaw
 from discreet.mechanisms.rounding import checked_epsilon
 
 #: How close below the total the record level must come, relative, for counts and for one threshold.
-_CLOSE = 1e-9
-_CLOSE_THRESHOLD = 3e-3
+_TOTAL_TOLERANCE = 1e-9
+_TOTAL_TOLERANCE_OF_THRESHOLDS = 3e-3
 _ROUNDS = 60
 
 
@@ -58,7 +58,7 @@ def attributes_for_total(sizes: Any, ratios: Any, total: float, pairs: str = "ke
     # can have more than the total itself.
     low, high = total, total * unit / max(weights)
     best = at(low * (1 - 1e-12))
-    close = _CLOSE_THRESHOLD if isinstance(best.mechanism.law, ThresholdLaw) else _CLOSE
+    close = _TOTAL_TOLERANCE_OF_THRESHOLDS if isinstance(best.mechanism.law, ThresholdLaw) else _TOTAL_TOLERANCE
     low_value, high_value = best.guarantee.epsilon, None
     ceiling = False
     if low_value > total:  # one attribute: it is its own record

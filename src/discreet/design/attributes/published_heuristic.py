@@ -1,4 +1,4 @@
-"""Each attribute on its own, and the published heuristic."""
+"""The published heuristic: the inductive construction of Yamamoto and Shibuya (2024, Algorithm 3)."""
 
 from __future__ import annotations
 
@@ -9,27 +9,16 @@ import numpy as np
 
 from discreet.design.attributes.request import Floats, Request
 from discreet.errors import PrivacyError
-from discreet.mechanisms.joint import JointResponse, ProductLaw, StarLaw
-from discreet.mechanisms.rounding import keep_and_other
+from discreet.mechanisms.joint import JointResponse, StarLaw
 
 #: The heuristic's weights are held over this denominator; beyond the precision of floats.
 _SCALE = 1 << 80
 #: The highest level of the heuristic: its masses are floats, of the order of e to twice this.
-_LARGEST = 150.0
+_LARGEST_LEVEL = 150.0
 #: Levels are approached from below by this much, which is far above the rounding of floats.
-_HAIR = 1e-13
+_BELOW_LEVEL = 1e-13
 #: A level that moves by less than this is called unchanged.
-_SAME = 1e-9
-
-
-def kronecker(request: Request) -> JointResponse:
-    """Independent generalised responses (Wang, Wu and Hu 2016)."""
-    known: dict[tuple[int, float], tuple[int, int, int]] = {}
-    for pair in zip(request.sizes, request.epsilons, strict=True):
-        if pair not in known:
-            known[pair] = keep_and_other(*pair)
-    weights = [known[pair] for pair in zip(request.sizes, request.epsilons, strict=True)]
-    return JointResponse(ProductLaw(request.sizes, tuple(w[0] for w in weights), tuple(w[1] for w in weights)))
+_UNCHANGED = 1e-9
 
 
 @dataclass(frozen=True)
@@ -53,7 +42,7 @@ class Inductive:
     def changed(self) -> tuple[int, ...]:
         """Attributes whose level is not the requested one."""
         asked = np.array(self.request.epsilons)
-        return tuple(np.flatnonzero(np.abs(self.levels - asked) > _SAME * np.maximum(asked, 1)).tolist())
+        return tuple(np.flatnonzero(np.abs(self.levels - asked) > _UNCHANGED * np.maximum(asked, 1)).tolist())
 
     @property
     def raised(self) -> tuple[int, ...]:
@@ -68,10 +57,12 @@ class Inductive:
         return log_z + math.log1p(math.exp(-log_z)) if log_z > 0 else math.log1p(math.exp(log_z))
 
     def mechanism(self) -> JointResponse:
-        """Integer weights; the whole truth loses a hair to the uniform answer, so that no level is exceeded."""
-        uniform = math.ceil(_SCALE * (1 + _HAIR * 10))
+        """Integer weights; the whole truth loses a little to the uniform answer, so that no level is exceeded."""
+        uniform = math.ceil(_SCALE * (1 + _BELOW_LEVEL * 10))
         single = tuple(int(mass * _SCALE) for mass in self.single.tolist())
-        return JointResponse(StarLaw(self.request.sizes, uniform, int(self.truth * _SCALE * (1 - _HAIR)), single))
+        return JointResponse(
+            StarLaw(self.request.sizes, uniform, int(self.truth * _SCALE * (1 - _BELOW_LEVEL)), single)
+        )
 
 
 def inductive(request: Request) -> Inductive:
@@ -86,8 +77,8 @@ def inductive(request: Request) -> Inductive:
     if request.count == 1:
         rest = request.excess[0] / request.lie[0]
         return Inductive(float(rest), np.zeros(1), np.array(request.epsilons), (), request)
-    if max(request.epsilons) > _LARGEST:
-        raise PrivacyError(f"the heuristic needs levels up to {_LARGEST:g}, not {max(request.epsilons):g}")
+    if max(request.epsilons) > _LARGEST_LEVEL:
+        raise PrivacyError(f"the heuristic needs levels up to {_LARGEST_LEVEL:g}, not {max(request.epsilons):g}")
     truth, first, second = _two_attributes(a[0], a[1], *map(math.exp, request.epsilons[:2]))
     rest = truth + first + second
     single = 1 / a + rest - p * (1 + rest)
@@ -128,6 +119,6 @@ def _two_attributes(m: float, n: float, e1: float, e2: float) -> tuple[float, fl
         x0 = (m - 1) * e1 * (e2 + n - 1) / below
         x1, x2 = ((m - 1) * n * e2 + (n - 1) * e1 * (e2 - 1)) / below, x0
     answers = m * n
-    # x ≥ 1 in every case; only rounding can put one a hair below.
+    # x ≥ 1 in every case; only rounding can put one below.
     x0, x1, x2 = (max(x, 1.0) for x in (x0, x1, x2))
     return (x0 - 1) / answers, (m - 1) * (x1 - 1) / answers, (n - 1) * (x2 - 1) / answers

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from discreet.design.attributes.cells import Cells
-from discreet.design.attributes.lp import Solution, solve_cells, solved
+from discreet.design.attributes.linear_programme import Solution, solve_cells, solved
 from discreet.design.attributes.request import Floats
 from discreet.errors import PrivacyError
 
@@ -24,8 +24,8 @@ _MAX_PAIR_ROWS = 10
 #: The generation ends when bound and value agree to this in ln ρ.
 _TOLERANCE = 1e-10
 #: A generation that stops further apart than this is finished cell by cell, unless the cells are too unequal for that.
-_STALLED = 1e-8
-_LARGEST_EXPONENT = 60.0
+_LARGEST_GAP = 1e-8
+_LARGEST_LOG_RATIO = 60.0
 #: A set this far above ρ could only have a share of 1e-9: it is noise to the solver.
 _LARGEST_COLUMN = 1e9
 #: The next set is sought between the current dual weights and the best so far (Wentges 1997).
@@ -87,7 +87,7 @@ def generate(cells: Cells) -> Solution:
         fresh = add(mixed) or fresh
         if not fresh:
             break
-    if best - log_rho > _STALLED and max(cells.log_probability) - log_scale < _LARGEST_EXPONENT:
+    if best - log_rho > _LARGEST_GAP and max(cells.log_probability) - log_scale < _LARGEST_LOG_RATIO:
         return solve_cells(cells)
     if not math.isfinite(log_rho):
         raise PrivacyError("no mixture of thresholds meets these levels")

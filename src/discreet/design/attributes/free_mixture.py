@@ -12,13 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.design.attributes.law import centre_of
+from discreet.design.attributes.dual_bound import bound_at
 from discreet.design.attributes.mixture import Mixed, Programme
-from discreet.design.attributes.pool import Column, Weights, bound_of, nested_subsets, single_column, whole_weights
 from discreet.design.attributes.request import Floats, Request
+from discreet.design.attributes.threshold_columns import Column, Weights, nested_subsets, single_column, whole_weights
+from discreet.design.attributes.threshold_sums import centre_of
 
 #: Σ v_i of the thresholds; the mixture makes up for what whole weights miss.
-_SUM = 30_000
+_WEIGHT_SUM = 30_000
 _LEAST_MEAN, _LARGEST_MEAN = 30.0, 1000.0
 #: Rounds, and where they end: bound and value this close in ε, relative.
 _ROUNDS = 200
@@ -28,7 +29,7 @@ _PATIENCE = 100
 #: A first mixture is made of the weights given, at these places between the centre and the top.
 _FIRST_PLACES = (0.0, 0.25, 0.5, 0.75, 0.9)
 #: The box: its first width, how it grows and shrinks, and the part of the mean weight that is added to it.
-_WIDTH, _WIDER, _WIDEST, _NARROWER, _NARROWEST, _PAD = 0.5, 1.5, 10.0, 0.7, 1e-4, 0.05
+_FIRST_WIDTH, _WIDER, _WIDEST, _NARROWER, _NARROWEST, _PADDING = 0.5, 1.5, 10.0, 0.7, 1e-4, 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,7 @@ class FreeMixture:
 
 def free_mixture(request: Request, weights: Floats, bound: float) -> FreeMixture:
     """Mix thresholds from these weights on, until value and bound agree."""
-    mean = max(_LEAST_MEAN, min(_LARGEST_MEAN, _SUM / request.count))
+    mean = max(_LEAST_MEAN, min(_LARGEST_MEAN, _WEIGHT_SUM / request.count))
     columns: dict[tuple[bytes, int], Column] = {}
 
     def add(whole: Weights, threshold: int) -> bool:
@@ -60,14 +61,14 @@ def free_mixture(request: Request, weights: Floats, bound: float) -> FreeMixture
         centre, top = float(first @ request.truth), int(first.sum())
         for place in _FIRST_PLACES:
             add(first, math.ceil(centre + place * (top - centre)))
-    value, first = max(((bound_of(request, one), one) for one in starts), key=lambda pair: pair[0])
-    best, width = first * request.excess, _WIDTH
+    value, first = max(((bound_at(request, one), one) for one in starts), key=lambda pair: pair[0])
+    best, width = first * request.excess, _FIRST_WIDTH
     bound = max(bound, value, *request.epsilons)
     improved = 0
     for step in range(_ROUNDS):
         # At the optimum the dual weights add up to e^ε − 1, here relative to e^bound.
         middle = best / best.sum() * math.exp(value - bound) * -math.expm1(-value)
-        pad = _PAD * width * float(middle.mean())
+        pad = _PADDING * width * float(middle.mean())
         low, high = np.maximum(middle / (1 + width) - pad, 0.0), middle * (1 + width) + pad
         found = Programme(request, bound, tuple(columns.values())).boxed(low, high)
         if found is None:
@@ -78,7 +79,7 @@ def free_mixture(request: Request, weights: Floats, bound: float) -> FreeMixture
         if not duals.any():
             break
         whole = whole_weights(duals / request.excess, mean)
-        proved = bound_of(request, whole)
+        proved = bound_at(request, whole)
         bound = max(bound, proved)
         fresh = add(whole, centre_of(request, whole)[0])
         if proved > value * (1 + 0.1 * _TOLERANCE):

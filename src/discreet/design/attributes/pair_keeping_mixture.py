@@ -12,34 +12,34 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.design.attributes.boxstep import FreeMixture
+from discreet.design.attributes.free_mixture import FreeMixture
 from discreet.design.attributes.mixture import Mixed, Pair, Programme, covariance_rows, truth_rows
-from discreet.design.attributes.pool import Column, Family, Weights, nested_subsets, whole_weights
 from discreet.design.attributes.request import Floats, Request
+from discreet.design.attributes.threshold_columns import Column, Family, Weights, nested_subsets, whole_weights
 
 #: Σ v_i of the thresholds.
-_SUM = 1_500
+_WEIGHT_SUM = 1_500
 _LEAST_MEAN = 20.0
 #: Rounds, and the improvement of ε over as many as _PATIENCE of them that is worth going on for, relative.
 _ROUNDS, _PATIENCE, _WORTHWHILE = 40, 5, 2e-3
 #: Weights tried in each round, fewer beyond thirty attributes, and thresholds taken up of each.
-_TRIALS, _MANY, _BEST = 60, 30, 3
+_TRIALS, _FEWER_TRIALS_BEYOND, _TAKEN_PER_TRIAL = 60, 30, 3
 #: Attributes beyond which a few rounds have to be enough.
-_TOO_MANY, _FEW_ROUNDS = 60, 6
+_FEWER_ROUNDS_BEYOND, _FEW_ROUNDS = 60, 6
 #: How often all weights are moved a little, by which spreads, and factors by which a few are moved otherwise.
-_ALL, _SPREADS, _FACTORS = 0.6, (0.05, 0.15, 0.4, 0.8), (0.0, 0.3, 0.6, 0.8, 1.25, 1.6, 3.0)
+_CHANCE_TO_MOVE_ALL, _SPREADS, _FACTORS = 0.6, (0.05, 0.15, 0.4, 0.8), (0.0, 0.3, 0.6, 0.8, 1.25, 1.6, 3.0)
 #: A weight of zero is moved as if it were this.
 _LEAST_WEIGHT = 0.2
 #: Every so many thresholds of a start are taken up.
-_SPARSE = 3
+_FIRST_EVERY = 3
 #: Columns kept from round to round.
-_POOL = 800
+_MOST_COLUMNS = 800
 #: Rounds in which the eigenvalues reckoned with follow those reached; what a pair may then be short of, relative.
-_ADJUSTMENTS, _SHORT = 40, 1e-9
+_ADJUSTMENTS, _PAIR_TOLERANCE = 40, 1e-9
 
 
 @dataclass
-class KeptSearch:
+class PairKeepingSearch:
     """The search; the same request always finds the same mixture."""
 
     request: Request
@@ -57,10 +57,10 @@ class KeptSearch:
         for strongest in nested_subsets(self.request):
             self._try(strongest, None)
             self._try(strongest * self.request.epsilons, None)
-        trials = max(12, min(_TRIALS, _TRIALS * _MANY**2 // self.request.count**2))
+        trials = max(12, min(_TRIALS, _TRIALS * _FEWER_TRIALS_BEYOND**2 // self.request.count**2))
         best: tuple[tuple[Column, ...], Mixed] | None = None
         history: list[float] = []
-        for step in range(_ROUNDS if self.request.count <= _TOO_MANY else _FEW_ROUNDS):
+        for step in range(_ROUNDS if self.request.count <= _FEWER_ROUNDS_BEYOND else _FEW_ROUNDS):
             mixed = self._solved()
             if not mixed.used.size:
                 break
@@ -89,7 +89,7 @@ class KeptSearch:
                 both += mixed.shares[m] / whole * self._columns[m].pairs
             self._reached = np.maximum(chi, self.request.eigenvalues)
             ratio = both / np.multiply.outer(self._reached, self._reached) - 1
-            short = np.argwhere(np.triu(ratio < -_SHORT, 1)).tolist()
+            short = np.argwhere(np.triu(ratio < -_PAIR_TOLERANCE, 1)).tolist()
             if not short:
                 return mixed
             known = set(self._pairs)
@@ -99,17 +99,17 @@ class KeptSearch:
 
     def _pruned(self, mixed: Mixed) -> Mixed:
         """Forget the columns that are furthest from being used."""
-        if len(self._columns) <= _POOL:
+        if len(self._columns) <= _MOST_COLUMNS:
             return mixed
         which, reduced = self._programme().reduced_costs(mixed)
-        kept = sorted({*mixed.used.tolist(), *which[np.argsort(reduced)[:_POOL]].tolist()})
+        kept = sorted({*mixed.used.tolist(), *which[np.argsort(reduced)[:_MOST_COLUMNS]].tolist()})
         self._columns = [self._columns[m] for m in kept]
         return Mixed(mixed.epsilon, mixed.shares[kept], mixed.duals, mixed.pair_duals)
 
     def _moved(self, weights: Weights, step: int) -> Floats:
         """Weights near those in use: all of them a little, or a few of them much."""
         rng, moved = self._rng, np.maximum(weights, _LEAST_WEIGHT)
-        if rng.random() < _ALL:
+        if rng.random() < _CHANCE_TO_MOVE_ALL:
             spread = rng.choice(_SPREADS) / (1 + step / 4)
             return np.asarray(moved * np.exp(spread * rng.standard_normal(moved.size)))
         few = rng.choice(moved.size, int(rng.integers(1, 4)), replace=False)
@@ -118,13 +118,13 @@ class KeptSearch:
 
     def _try(self, weights: Floats, mixed: Mixed | None) -> None:
         """Take up the thresholds with these weights that would improve a mixture; all when there is none yet."""
-        whole = whole_weights(weights, max(_LEAST_MEAN, _SUM / self.request.count))
+        whole = whole_weights(weights, max(_LEAST_MEAN, _WEIGHT_SUM / self.request.count))
         if whole.tobytes() in self._tried:
             return
         self._tried.add(whole.tobytes())
         family = Family(self.request, whole, self.bound)
         if mixed is None:
-            chosen = np.arange(0, family.thresholds.size, _SPARSE)
+            chosen = np.arange(0, family.thresholds.size, _FIRST_EVERY)
         else:
             gain = mixed.duals @ truth_rows(self.request, family.truth)
             active = np.flatnonzero(mixed.pair_duals > 0)
@@ -134,6 +134,6 @@ class KeptSearch:
                 rows = covariance_rows(self._reached, family.pairs[first, second], family.chi, pairs)
                 gain = gain + mixed.pair_duals[active] @ rows
             reduced = np.exp(np.minimum(-family.log_chance - self.bound, 600.0)) - gain
-            order = np.argsort(reduced)[:_BEST]
+            order = np.argsort(reduced)[:_TAKEN_PER_TRIAL]
             chosen = order[reduced[order] < 0]
         self._columns += [family.column(int(at)) for at in chosen]

@@ -21,46 +21,48 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.attributes.boxstep import free_mixture
-from discreet.design.attributes.finish import levelled
-from discreet.design.attributes.kept import KeptSearch
-from discreet.design.attributes.law import ThresholdSums, logit
+from discreet.design.attributes.dual_bound import bound_from
+from discreet.design.attributes.free_mixture import free_mixture
 from discreet.design.attributes.mixture import mixture_law
-from discreet.design.attributes.nested import NestedSearch, pair_slack
+from discreet.design.attributes.nested_thresholds import NestedSearch, pair_slack
+from discreet.design.attributes.pair_keeping_mixture import PairKeepingSearch
 from discreet.design.attributes.request import Floats, Request
+from discreet.design.attributes.rounding import levelled
+from discreet.design.attributes.threshold_sums import ThresholdSums, logit
 from discreet.errors import PrivacyError
-from discreet.mechanisms.joint import JointResponse, StarLaw, Threshold, ThresholdLaw
+from discreet.mechanisms.joint import JointResponse, Threshold, ThresholdLaw
 from discreet.mechanisms.joint.threshold import DENOMINATOR, MAX_SUM
 
 #: Average weights of the first and of the last rounds; finer ones meet the levels better.
-_COARSE = 60
-_FINE = 1000
+_COARSE_RESOLUTION = 60
+_FINE_RESOLUTION = 1000
 #: Rounds at each of them, and of lifting the attributes that are still below their level.
 _COARSE_ROUNDS = 25
 _FINE_ROUNDS = 4
-_LIFTS = 4
+_LIFT_ROUNDS = 4
 #: Lifting may let weights grow by this factor.
-_GROWN = 2.0
+_LARGEST_GROWTH = 2.0
 #: A threshold that would need this share of the mixture does not become possible by aiming a little higher.
-_HOPELESS = 1.05
+_UNREACHABLE_SHARE = 1.05
 #: How far above their goal rates are aimed at, in steps of a whole-number weight.
-_MARGINS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
+_AIM_STEPS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 #: Largest number of attributes; the law of the sum takes k·Σv steps.
 MAX_THRESHOLD_ATTRIBUTES = 20_000
 #: Attributes among which pairs are checked while κ is sought: those whose pairs suffer most.
-_WATCHED = 16
+_WATCHED_ATTRIBUTES = 16
 #: One threshold that comes this close to the bound is good enough not to look for several.
-_CLOSE, _CLOSE_MIXED, _CLOSE_FREE = 0.01, 0.02, 0.005
+_GOOD_GAP, _GOOD_GAP_MIXED, _GOOD_GAP_FREE = 0.01, 0.02, 0.005
 #: Attributes up to which thresholds are mixed, with pairs kept and without.
 MAX_MIXED_PAIRS, MAX_MIXED = 120, 300
-#: A hair more than needed: what the errors of the arithmetic could take from the neediest attribute.
-_HAIR = 1e-10
+#: Shares are larger than needed by this, relative: what the errors of the arithmetic could take from the attribute
+#: that needs most.
+_SHARE_SURPLUS = 1e-10
 #: Pairs are floats.
 _PAIR_ERROR = 1e-9
 #: Σ v_i while two thresholds are sought.
 _NESTED_SUM = 200_000
 #: Steps by which κ is raised until cross-tables are kept.
-_RAISE = 1.1
+_KAPPA_STEP = 1.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +87,7 @@ class ThresholdSearch:
             )
         self.request = request
         self.keep_pairs = keep_pairs
-        self._fine = max(_COARSE, min(_FINE, int(0.4 * MAX_SUM / request.count)))
+        self._fine = max(_COARSE_RESOLUTION, min(_FINE_RESOLUTION, int(0.4 * MAX_SUM / request.count)))
         #: The most that π_i ≤ 1 allows.
         self._largest_kappa = float(np.min(request.lie / request.excess))
         self.bound = 0.0
@@ -109,9 +111,9 @@ class ThresholdSearch:
     @property
     def _close_enough(self) -> float:
         if not self.keep_pairs:
-            return _CLOSE_FREE
+            return _GOOD_GAP_FREE
         # Mixing takes a minute there and seldom gains a per cent.
-        return _CLOSE_MIXED if self.request.count <= MAX_MIXED_PAIRS else _CLOSE
+        return _GOOD_GAP_MIXED if self.request.count <= MAX_MIXED_PAIRS else _GOOD_GAP
 
     def _several(self, real: Floats) -> JointResponse | None:
         """A mixture of several thresholds, as long as there are not too many attributes for that."""
@@ -121,13 +123,15 @@ class ThresholdSearch:
         self.bound = max(self.bound, free.bound)
         columns, mixed = free.columns, free.mixed
         if self.keep_pairs:
-            kept = KeptSearch(self.request, self.bound).run(free)
+            kept = PairKeepingSearch(self.request, self.bound).run(free)
             if kept is None:
                 return None
             columns, mixed = kept
         if not math.isfinite(mixed.epsilon):
             return None
-        mechanism = levelled(self.request, mixture_law(self.request, zip(columns, mixed.shares, strict=True), _HAIR))
+        mechanism = levelled(
+            self.request, mixture_law(self.request, zip(columns, mixed.shares, strict=True), _SHARE_SURPLUS)
+        )
         if self.keep_pairs and pair_slack(mechanism.pair_eigenvalues()) < -_PAIR_ERROR:
             return None
         return mechanism
@@ -142,19 +146,21 @@ class ThresholdSearch:
                     return mechanism
             if kappa * 1.001 >= self._largest_kappa:
                 return None
-            kappa = min(kappa * _RAISE, self._largest_kappa * 0.9995)
+            kappa = min(kappa * _KAPPA_STEP, self._largest_kappa * 0.9995)
             real, kappa = self._followed(real, kappa)
 
     def _with_second(self, real: Floats, kappa: float) -> JointResponse | None:
-        """A second threshold; see :mod:`discreet.design.attributes.nested`."""
+        """A second threshold; see :mod:`discreet.design.attributes.nested_thresholds`."""
         # A share of a per cent is lost in coarse weights, so these are as fine as time allows.
-        search = NestedSearch(self.request, max(2 * _COARSE, min(self._fine, _NESTED_SUM // self.request.count)))
+        search = NestedSearch(
+            self.request, max(2 * _COARSE_RESOLUTION, min(self._fine, _NESTED_SUM // self.request.count))
+        )
         for uniform, share, tilt, coarse in search.candidates(real, kappa / (1 + kappa)):
             for more in (1.0, 1.15, 1.4):
                 fit = search.fit(coarse.real, uniform, share * more, tilt, self._fine, 4)
                 if fit is None:
                     break
-                mechanism = levelled(self.request, fit.law(self.request, _HAIR))
+                mechanism = levelled(self.request, fit.law(self.request, _SHARE_SURPLUS))
                 if pair_slack(mechanism.pair_eigenvalues()) >= -_PAIR_ERROR:
                     return mechanism
         return None
@@ -163,21 +169,21 @@ class ThresholdSearch:
         """Weights and κ at the minimum of the dual."""
         # logit p_i + ln(a_i − 1) is ε_i.
         real, kappa = np.array(self.request.epsilons), 0.0
-        for resolution, rounds in ((_COARSE, _COARSE_ROUNDS), (self._fine, _FINE_ROUNDS)):
+        for resolution, rounds in ((_COARSE_RESOLUTION, _COARSE_ROUNDS), (self._fine, _FINE_ROUNDS)):
             for _ in range(rounds):
-                law = self._law(real, resolution)
-                self.bound = max(self.bound, law.lower_bound())
-                threshold = law.centre
-                _, achieved = law.event(threshold)
-                kappa = min(law.kappa(achieved), 0.999 * self._largest_kappa)
+                sums = self._sums(real, resolution)
+                self.bound = max(self.bound, bound_from(self.request, sums))
+                threshold = sums.centre
+                _, achieved = sums.event(threshold)
+                kappa = min(sums.kappa(achieved), 0.999 * self._largest_kappa)
                 real = self._updated(real, kappa, achieved)
         return real, kappa
 
     def _followed(self, real: Floats, kappa: float) -> tuple[Floats, float]:
         """Weights that follow a κ that is given, the threshold matching the mean."""
         for _ in range(3):
-            law = self._law(real, _COARSE)
-            _, achieved = law.event(law.matching(law.mean_for(kappa)))
+            sums = self._sums(real, _COARSE_RESOLUTION)
+            _, achieved = sums.event(sums.matching(sums.mean_for(kappa)))
             real = self._updated(real, kappa, achieved)
         return real, kappa
 
@@ -185,7 +191,7 @@ class ThresholdSearch:
         wanted = self.request.truth + kappa * self.request.excess
         return np.maximum(real + logit(wanted) - logit(achieved), 1e-3 * float(np.mean(real)))
 
-    def _law(self, real: Floats, resolution: int) -> ThresholdSums:
+    def _sums(self, real: Floats, resolution: int) -> ThresholdSums:
         scale = resolution / float(np.mean(real))
         return ThresholdSums(self.request, np.maximum(np.rint(real * scale), 1).astype(np.int64), 1 / scale)
 
@@ -194,33 +200,33 @@ class ThresholdSearch:
         scale = self._fine / float(np.mean(real))
         exact = real * scale
         best: Fit | None = None
-        for more in _MARGINS:
+        for more in _AIM_STEPS:
             # Rates cannot all be at or above their goal when their mean is at it: aim a little higher until they are.
             goal = self.request.truth + kappa * self.request.excess
             goal = goal + more * goal * (1 - goal) / scale
             best, exact = self._lift(exact, goal, scale)
-            if math.isfinite(best.epsilon) or best.share > _HOPELESS:
+            if math.isfinite(best.epsilon) or best.share > _UNREACHABLE_SHARE:
                 break
         assert best is not None
         return best
 
     def _lift(self, exact: Floats, wanted: Floats, scale: float) -> tuple[Fit, Floats]:
         best: Fit | None = None
-        for _ in range(_LIFTS + 1):
+        for _ in range(_LIFT_ROUNDS + 1):
             weights = np.maximum(np.rint(exact), 1).astype(np.int64)
-            law = ThresholdSums(self.request, weights, 1 / scale)
-            self.bound = max(self.bound, law.lower_bound())
-            threshold = law.matching(float(weights @ wanted))
-            log_chance, achieved = law.event(threshold)
+            sums = ThresholdSums(self.request, weights, 1 / scale)
+            self.bound = max(self.bound, bound_from(self.request, sums))
+            threshold = sums.matching(float(weights @ wanted))
+            log_chance, achieved = sums.event(threshold)
             fit = self._fit(weights, threshold, log_chance, achieved)
             if best is None or (fit.epsilon, fit.share) < (best.epsilon, best.share):
                 best = fit
-            if best.share > _HOPELESS:
+            if best.share > _UNREACHABLE_SHARE:
                 break
             missing = (logit(wanted) - logit(achieved)) * scale
             exact = exact + np.where(missing > 0, np.maximum(missing, 0.51), np.minimum(missing + 0.5, 0.0))
             # Weights that grow for ever chase something that lifting cannot reach.
-            exact *= min(1.0, _GROWN * self._fine * self.request.count / float(exact.sum()))
+            exact *= min(1.0, _LARGEST_GROWTH * self._fine * self.request.count / float(exact.sum()))
         assert best is not None
         return best, exact
 
@@ -235,10 +241,10 @@ class ThresholdSearch:
         return Fit(needed, weights, threshold, achieved, epsilon)
 
     def _finish(self, fit: Fit) -> JointResponse:
-        return levelled(self.request, self._threshold_law(fit, _HAIR))
+        return levelled(self.request, self._threshold_law(fit, _SHARE_SURPLUS))
 
-    def _threshold_law(self, fit: Fit, hair: float) -> ThresholdLaw:
-        share = min(math.ceil(fit.share * (1 + hair) * DENOMINATOR), DENOMINATOR - 1)
+    def _threshold_law(self, fit: Fit, surplus: float) -> ThresholdLaw:
+        share = min(math.ceil(fit.share * (1 + surplus) * DENOMINATOR), DENOMINATOR - 1)
         return ThresholdLaw(self.request.sizes, (Threshold(share, tuple(fit.weights.tolist()), fit.threshold),))
 
     def _watched_slack(self, fit: Fit) -> float:
@@ -246,23 +252,5 @@ class ThresholdSearch:
         if not math.isfinite(fit.epsilon):
             return -1.0
         suffering = fit.weights * fit.truth * (1 - fit.truth) / (fit.truth - 1 / self.request.a)
-        watched = np.argsort(-suffering)[:_WATCHED]
+        watched = np.argsort(-suffering)[:_WATCHED_ATTRIBUTES]
         return pair_slack(JointResponse(self._threshold_law(fit, 0.0)).pair_eigenvalues(watched.tolist()))
-
-
-def quick_bound(request: Request) -> float:
-    """A lower bound on the record level from the weights that are right for independent attributes."""
-    real = np.array(request.epsilons)
-    scale = _COARSE / float(np.mean(real))
-    return ThresholdSums(request, np.maximum(np.rint(real * scale), 1).astype(np.int64), 1 / scale).lower_bound()
-
-
-def whole_truth(request: Request) -> JointResponse:
-    """The whole truth with the probability that the strongest attribute needs, else the uniform answer.
-
-    ε is about Σ ln a_i + max ε_i, whatever the other levels are, since they are reached by randomising each attribute
-    down; λ_ij ≥ λ_i λ_j holds for every pair. Where levels are high this is far below Σ ε_i.
-    """
-    strongest = max(request.exact_eigenvalues)
-    uniform = strongest.denominator - strongest.numerator
-    return levelled(request, StarLaw(request.sizes, uniform, strongest.numerator, (0,) * request.count))

@@ -1,0 +1,113 @@
+"""What was chosen for a block of a plan, why nothing else does better, and what else there was."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from discreet.domains.losses import HasLosses
+from discreet.manifest import ColumnBlock
+from discreet.mechanisms import FiniteMechanism
+from discreet.plain_text import one_line
+
+if TYPE_CHECKING:
+    from discreet.design import Design, MetricComparison
+    from discreet.manifest import Block
+    from discreet.mechanisms import Mechanism
+    from discreet.publish import Plan
+
+#: Values up to which channels are written out and all mechanisms of an ordered domain compared: the linear programme
+#: among them takes a third of a second.
+_MAX_COMPARED = 100
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The reasons for the mechanism of a block: a line each for people, and plain data."""
+
+    lines: tuple[str, ...]
+    facts: dict[str, Any]
+
+
+def choices(plan: Plan, rows: int) -> list[Choice]:
+    """The choice behind every block of a plan."""
+    regressions = {i: spec.formula for i, spec in plan.labels}
+    return [
+        _choice(block, design, regressions.get(i), rows)
+        for i, (block, design) in enumerate(zip(plan.blocks, plan.designs, strict=True))
+    ]
+
+
+def _choice(block: Block, design: Design[Mechanism] | None, regression: str | None, rows: int) -> Choice:
+    """What a block was given or had chosen; ``regression`` names what a label will be designed for."""
+    lines = [] if regression is None else [_stand_in(regression)]
+    facts: dict[str, Any] = {"given": design is None, "stand_in_for": regression}
+    table = _comparison(block, design, rows)
+    if design is None:
+        return _given(block, table, facts)
+    if table is not None:
+        design = replace(design, alternatives=table.instead_of(_finite(block)))
+    lines += [f"Chosen: {how}" for how in _truthful(block)]
+    return Choice((*lines, *design.reasons()), {**facts, **design.reasons_to_dict()})
+
+
+def _given(block: Block, table: MetricComparison | None, facts: dict[str, Any]) -> Choice:
+    if block.by:
+        levels = "; ".join(f"{one_line(name)}: {one.guarantee.summary()}" for name, one in block.designs.items())
+        return Choice((f"Given in the plan: {levels}",), facts)
+    level = "" if block.mechanism is None else block.mechanism.guarantee.summary()
+    lines = ["; ".join([f"Given in the plan: {level}", *_truthful(block)])]
+    found = None if table is None else table.of(_finite(block))
+    if table is not None and found is not None:
+        others = table.instead_of(found.mechanism)
+        facts |= {"expected_error": found.expected_error, "alternatives": [vars(one) for one in others]}
+        lines += [
+            f"Expected error of a report: {found.expected_error:.6g}",
+            f"Instead: {'; '.join(map(str, others))}",
+        ]
+    return Choice(tuple(lines), facts)
+
+
+def _stand_in(formula: str) -> str:
+    return (
+        f"A stand-in, which assumes nothing: the design for the regression on {one_line(formula)} is made when the "
+        "public columns are read"
+    )
+
+
+def _finite(block: Block) -> FiniteMechanism:
+    assert isinstance(block.mechanism, FiniteMechanism)
+    return block.mechanism
+
+
+def _truthful(block: Block) -> list[str]:
+    """How often the truth is reported, where reports are truths; nothing for large domains."""
+    if not isinstance(block, ColumnBlock) or max(block.mechanism.shape) > _MAX_COMPARED:
+        return []
+    mechanism = block.mechanism
+    if mechanism.shape[0] != mechanism.shape[1]:
+        return [f"{mechanism.shape[1]} reports for {mechanism.shape[0]} true values"]
+    kept = mechanism.matrix().diagonal()
+    if mechanism.shape[0] == 2:
+        no, yes = (f'"{one_line(str(block.domain.label(code)))}"' for code in (0, 1))
+        return [f"a true {no} is reported as it is with probability {kept[0]:.2%}, a true {yes} with {kept[1]:.2%}"]
+    low, high = kept.min(), kept.max()
+    chance = f"{low:.2%}" if high - low < 1e-9 else f"{low:.2%} to {high:.2%}"
+    return [f"{mechanism.kind} response, the true value is reported with probability {chance}"]
+
+
+def _comparison(block: Block, design: Design[Mechanism] | None, rows: int) -> MetricComparison | None:
+    """Every mechanism for a domain with an order or a distance, at the level of the block; None elsewhere."""
+    from discreet.design import MetricDesign, compare
+
+    metric = design if isinstance(design, MetricDesign) else None
+    if not isinstance(block, ColumnBlock):
+        return None
+    domain: Any = block.domain if metric is None else metric.domain
+    if not isinstance(domain, HasLosses):
+        return None
+    epsilon = block.mechanism.guarantee.epsilon
+    if domain.size > _MAX_COMPARED or not 0 < epsilon < math.inf:
+        return None
+    return compare(domain, epsilon, rows, prior=None if metric is None else metric.prior)
