@@ -76,13 +76,15 @@ def marginal_effects(fit: CorrectedRegression) -> MarginalEffects:
     if not isinstance(risk, CorrectedLoss):  # a linear model: the effects are its coefficients
         kept = [j for j, name in enumerate(fit.names) if name != "Intercept"]
         return MarginalEffects(
-            tuple(fit.names[j] for j in kept), fit.coefficients[kept], fit.covariance[np.ix_(kept, kept)]
+            names=tuple(fit.names[j] for j in kept),
+            estimate=fit.coefficients[kept],
+            covariance=fit.covariance[np.ix_(kept, kept)],
         )
     names, effects, jacobian, single, share = _averages(fit, risk)
     influence = single - share[:, None] * effects
     influence -= risk.row_scores(fit.coefficients) @ np.linalg.solve(fit.hessian, jacobian.T)
     meat, _ = risk.sample.meat(influence)
-    return MarginalEffects(names, effects, meat / risk.total**2)
+    return MarginalEffects(names=names, estimate=effects, covariance=meat / risk.total**2)
 
 
 def _averages(fit: CorrectedRegression, risk: CorrectedLoss) -> tuple[tuple[str, ...], Floats, Floats, Floats, Floats]:

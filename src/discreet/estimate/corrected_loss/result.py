@@ -99,10 +99,20 @@ class CorrectedRegression(MEstimate):
             )
         which = sorted({self.names.index(name) for name in chosen})
         statistic = inference.wald_statistic(self.coefficients[which] - value, self.covariance[np.ix_(which, which)])
+        count, denominator = len(which), math.inf
         if math.isinf(self.degrees_of_freedom):
-            return Test("wald", chosen, statistic, len(which), inference.chi_square_tail(statistic, len(which)))
-        below = self.degrees_of_freedom - len(which) + 1
-        return Test("wald", chosen, statistic, len(which), inference.f_tail(statistic, len(which), below), below)
+            p_value = inference.chi_square_tail(statistic, count)
+        else:
+            denominator = self.degrees_of_freedom - count + 1
+            p_value = inference.f_tail(statistic, count, denominator)
+        return Test(
+            method="wald",
+            names=chosen,
+            statistic=statistic,
+            degrees_of_freedom=count,
+            p_value=p_value,
+            denominator=denominator,
+        )
 
     def predict(self, rows: Any) -> Predictions:
         """What the model predicts for people with these *true* values.
@@ -158,10 +168,15 @@ class CorrectedRegression(MEstimate):
             return f"sandwich ({self.sampling.clusters:,} clusters)"
         return f"sandwich ({self.sampling.clusters:,} units in {self.sampling.strata:,} strata)"
 
-    def summary(self, level: float = 0.95, method: str | None = None) -> str:
-        """The table of coefficients, with what was fitted above it and what to know below it."""
+    @property
+    def title(self) -> str:
+        """How a summary calls the model."""
+        return "Regression on randomised columns"
+
+    def header(self) -> list[tuple[str, str]]:
+        """What a summary says about the model, as pairs of name and text."""
         named = [("Formula", self.formula), ("Modelled", self.modelled)]
-        header = [
+        return [
             *((name, text) for name, text in named if text is not None),
             ("Randomised", ", ".join(self.randomised)),
             ("Family", self.family.described()),
@@ -170,14 +185,18 @@ class CorrectedRegression(MEstimate):
             ("Covariance", self._covariance_text),
             ("Converged", "yes" if self.converged else "no"),
         ]
+
+    def summary(self, level: float = 0.95, method: str | None = None) -> str:
+        """The table of coefficients, with what was fitted above it and what to know below it."""
         bounds = self.interval(level, method)
         rows = zip(self.names, self.coefficients, self.std_error, self.z, self.p_values, bounds, strict=True)
         notes = ((self.status,) if self.status != "converged" else ()) + self.notes
         letter = "z" if math.isinf(self.degrees_of_freedom) else "t"
-        return table.summary("Regression on randomised columns", header, rows, level, notes, letter)
+        return table.summary(self.title, self.header(), rows, level, notes, letter)
 
-    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""
+        self.interval(level, method)  # refuses what it does not know
         return super().to_dict(level) | {
             "family": self.family.name,
             "randomised": list(self.randomised),
