@@ -183,6 +183,19 @@ def test_randomised_columns_on_both_sides(noisy):
     assert json.dumps(fit.to_dict())
 
 
+def test_the_naive_fit_takes_reports_for_truths(noisy):
+    """It is the plain logit of the reports, and many standard errors from the truth."""
+    import statsmodels.api as sm
+
+    table = noisy.to_arrow()
+    naive = corrected_regression("cheated ~ age + region + smokes", noisy, naive=True)
+    y = np.array(table["cheated"].to_pylist()) == "yes"
+    plain = sm.Logit(y, np.column_stack(smokes_region(table)).astype(float)).fit(disp=0)
+    assert np.allclose(naive.estimate, plain.params, atol=1e-6)
+    assert abs(naive.estimate[-1] - LOGIT[2]) > 10 * naive.std_error[-1]
+    assert any("nothing was corrected" in note for note in naive.notes)
+
+
 def test_weights_clusters_and_strata():
     """Standard errors by cluster and by stratum; weights change the estimate."""
     table = truth()

@@ -41,6 +41,7 @@ def corrected_regression(
     missing: str = "error",
     tau: float | None = None,
     threshold: float | None = None,
+    naive: bool = False,
 ) -> CorrectedRegression:
     """Fit a regression on a release, corrected for the randomisation of every column in it.
 
@@ -64,6 +65,8 @@ def corrected_regression(
         The quantile of a quantile family, the median by default.
     threshold : float, optional
         Of a huber family, in the units of the outcome; 1.345 residual spreads by default.
+    naive : bool
+        Take the reports for the truth, to compare with.
 
     Returns
     -------
@@ -82,7 +85,8 @@ def corrected_regression(
             )
     if sides.outcome in sides.variables:
         raise EstimationError(f'"{sides.outcome}" stands on both sides of the formula')
-    fit = _Work(release, sides, missing, family, link, tau, threshold).fit()
+    naive = arguments.flag(naive, "naive", EstimationError)
+    fit = _Work(release, sides, missing, family, link, tau, threshold, naive).fit()
     return replace(fit, formula=formula.strip())
 
 
@@ -97,6 +101,7 @@ class _Work:
     link: str
     tau: float | None = None
     threshold: float | None = None
+    naive: bool = False
 
     def __post_init__(self) -> None:
         blocks = {column: block for block in self.release.manifest.blocks for column in block.columns}
@@ -133,7 +138,8 @@ class _Work:
         columns = tuple(
             randomised_column(name, self.blocks[name], self.table, predictor=name in self.private) for name in names
         )
-        return Randomisation(columns, self.table.num_rows, self.sides.outcome in self.blocks)
+        found = Randomisation(columns, self.table.num_rows, self.sides.outcome in self.blocks)
+        return found.taken_literally() if self.naive else found
 
     @cached_property
     def matrices(self) -> Matrices:
@@ -170,6 +176,8 @@ class _Work:
                 f"a missing value was one of the values of {', '.join(randomisation.blanks)}: the model is about "
                 "people whose true answer was not missing"
             )
+        if self.naive:
+            notes.append("naive: the reports were taken for the truth, and nothing was corrected")
         notes += [column.merged for column in randomisation.columns if column.merged]
         evaluation = Evaluation(matrices, randomisation.predictors, self.table, self.public)
         by_moments = outcome.family.curvature == "square" and not (evaluation.mixed_at.size or randomisation.partial)

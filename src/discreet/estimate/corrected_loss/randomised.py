@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from discreet.errors import DomainError, EstimationError, NotIdentifiedError
 from discreet.estimate.corrected_loss.cells import CellWeights, Source, refuse_too_many
 from discreet.estimate.corrected_loss.right_inverse import joint_inverse, merged_inverse, right_inverse, told_apart
 from discreet.manifest.blocks import Block, JointBlock, design_name
-from discreet.mechanisms import FiniteMechanism
+from discreet.mechanisms import ChannelResponse, FiniteMechanism
 from discreet.mechanisms.joint import JointResponse
 
 Floats = NDArray[np.float64]
@@ -102,6 +102,15 @@ class RandomisedColumn:
                 tables[place, :reports] = merged_inverse(mechanism, seen)
         return codes, tables.reshape(-1, self.size)
 
+    def taken_literally(self) -> RandomisedColumn:
+        """The same column with its reports read as truths."""
+        if any(one.shape[0] != one.shape[1] for one in self.mechanisms):
+            raise EstimationError(
+                f'column "{self.name}" has reports that are no answers, so they cannot be taken for the truth'
+            )
+        size = self.truths.size + int(self.blank)
+        return replace(self, mechanisms=(_identity(size),), designs=None, joint=None, kept=None)
+
     @property
     def merged(self) -> str:
         """What to say about values that the mechanism does not tell apart; empty where it tells all."""
@@ -155,6 +164,11 @@ def randomised_column(name: str, block: Block, table: pa.Table, *, predictor: bo
     )
 
 
+def _identity(size: int) -> FiniteMechanism:
+    """The channel that reports every truth."""
+    return ChannelResponse([[int(row == column) for column in range(size)] for row in range(size)])
+
+
 def _kept(mechanism: FiniteMechanism, domain: FiniteDomain) -> NDArray[np.intp] | None:
     """The true values that a model of numbers is fitted to, where the mechanism does not tell all of them apart."""
     try:
@@ -173,6 +187,10 @@ class Randomisation:
     columns: tuple[RandomisedColumn, ...]
     rows: int
     outcome: bool
+
+    def taken_literally(self) -> Randomisation:
+        """The same columns with every report read as a truth: the naive analysis."""
+        return replace(self, columns=tuple(column.taken_literally() for column in self.columns))
 
     @property
     def blanks(self) -> tuple[str, ...]:

@@ -93,10 +93,20 @@ class CorrectedRegression(MEstimate):
             )
         which = sorted({self.names.index(name) for name in chosen})
         statistic = inference.wald_statistic(self.coefficients[which] - value, self.covariance[np.ix_(which, which)])
+        count, denominator = len(which), math.inf
         if math.isinf(self.degrees_of_freedom):
-            return Test("wald", chosen, statistic, len(which), inference.chi_square_tail(statistic, len(which)))
-        below = self.degrees_of_freedom - len(which) + 1
-        return Test("wald", chosen, statistic, len(which), inference.f_tail(statistic, len(which), below), below)
+            p_value = inference.chi_square_tail(statistic, count)
+        else:
+            denominator = self.degrees_of_freedom - count + 1
+            p_value = inference.f_tail(statistic, count, denominator)
+        return Test(
+            method="wald",
+            names=chosen,
+            statistic=statistic,
+            degrees_of_freedom=count,
+            p_value=p_value,
+            denominator=denominator,
+        )
 
     def predict(self, rows: Any) -> Predictions:
         """What the model predicts for people with these *true* values.
