@@ -235,6 +235,8 @@ class Frequencies:
             return "need people who are a sample: given the table there is no likelihood; use score or wald"
         if self.channels.line is None and self.channels.truths > MAX_RESTRICTED:
             return f"are limited to {MAX_RESTRICTED} values for this kind of design; use wald or chebyshev"
+        if method == "score" and self.method == "unbiased" and self.channels.only_together:
+            return 'of designs that tell the values apart only together are for method="mle"; use wald'
         return None
 
     def _restricted(self, level: float, method: str, rows: slice) -> Floats:
@@ -273,6 +275,10 @@ class Frequencies:
             raise EstimationError(
                 "chebyshev intervals are rigorous only when people are sampled independently; with survey weights, "
                 "strata or clusters use wald, wilson or clopper-pearson"
+            )
+        if isinstance(self.channels, Channels) and self.channels.only_together:
+            raise EstimationError(
+                "chebyshev intervals need designs that each tell all values apart; use likelihood-ratio or wald"
             )
         if self.evidence.weights is None:
             return self._score(factor, float(self.n), rows)
