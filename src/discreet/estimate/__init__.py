@@ -11,6 +11,8 @@ debiased answers:
 * :func:`crosstab`: ``F̂ = A₁ P̂ A₂ᵀ`` for two columns, with a test of independence that is valid after
   randomisation.
 
+:func:`noncompliance` and :func:`noncompliance_regression` are for people who do not follow the design.
+
 Regressions are fitted by maximum likelihood through the channel: :func:`glm` by formula on a release,
 :func:`binary_regression`, :func:`multinomial_regression` and :func:`predictor_regression` on arrays.
 
@@ -22,6 +24,13 @@ Reading order: ``moments`` (one debiased answer), ``spread`` (how shares vary), 
 likelihood); ``rows``, ``tally``, ``survey`` and ``evidence`` bring the reports in; ``result`` holds what comes out.
 """
 
+from discreet.estimate.compliance import (
+    ComplianceTest,
+    Noncompliance,
+    NoncomplianceRegression,
+    noncompliance,
+    noncompliance_regression,
+)
 from discreet.estimate.crosstab import CrossTab, crosstab
 from discreet.estimate.frequencies import frequencies
 from discreet.estimate.grouped import GroupedFrequencies
@@ -48,6 +57,7 @@ from discreet.estimate.value_frequency import ValueFrequency
 __all__ = [
     "BinaryRegression",
     "Comparison",
+    "ComplianceTest",
     "CrossTab",
     "Frequencies",
     "FrequencyBounds",
@@ -56,6 +66,8 @@ __all__ = [
     "JointTable",
     "MEstimate",
     "MultinomialRegression",
+    "Noncompliance",
+    "NoncomplianceRegression",
     "PredictorRegression",
     "Totals",
     "ValueFrequency",
@@ -69,6 +81,8 @@ __all__ = [
     "losses",
     "m_estimate",
     "multinomial_regression",
+    "noncompliance",
+    "noncompliance_regression",
     "predictor_regression",
     "regression",
 ]
