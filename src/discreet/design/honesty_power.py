@@ -44,7 +44,7 @@ def exact_power(says_yes: Floats, sizes: tuple[int, int], honest: Floats, level:
         )
     yes = np.stack([table.ravel() for table in np.meshgrid(*counts, indexing="ij")])
     chance_of_table = np.exp(np.add.outer(*logs)).ravel()
-    critical = NormalDist().inv_cdf(1 - level) ** 2
+    critical = NormalDist().inv_cdf(level) ** 2
     no, carrier, cheater = says_yes[:, 0], says_yes[:, 1], np.zeros(2)
     everybody_honest = _on_edge(no, carrier, yes, sizes)
     shares = yes / np.array(sizes)[:, None]

@@ -39,6 +39,8 @@ _POINTS, _ROUNDS = 17, 6
 _PREVALENCES = 11
 #: Up to this many people the power is exact: the sum over all tables of reports that occur.
 _EXACT = 20_000
+#: Smaller shares of cheaters and smaller chances of a false alarm are nobody's question.
+_LEAST = 1e-9
 #: More people than anybody can ask: the search ends there.
 _MOST = 10**9
 
@@ -162,10 +164,10 @@ def detect_cheating(
     >>> found.people, round(found.power, 3)
     ({'few': 420, 'many': 826}, 0.8)
     """
-    share = arguments.number(share, "share", DesignError, above=0, below=1)
+    share = arguments.number(share, "share", DesignError, least=_LEAST, below=1)
     power = arguments.number(power, "power", DesignError, above=0, below=1)
     epsilon = arguments.number(epsilon, "epsilon", PrivacyError, above=0, most=20)
-    level = arguments.number(level, "level", DesignError, above=0, below=0.5)
+    level = arguments.number(level, "level", DesignError, least=_LEAST, below=0.5)
     if power <= level:
         raise DesignError(f"power must be above the level, {level:g}")
     largest = math.tanh(epsilon / 2)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.domains.columns import as_arrow
 from discreet.errors import EstimationError
 from discreet.estimate.channels import Channels
 from discreet.estimate.compliance.estimation import group_channels, refuse_unidentified, side_by_side
@@ -249,9 +250,7 @@ def fit_traits(
         raise EstimationError("groups must name the group of every row")
     if len(Z) != n:
         raise EstimationError(f"second must have one row per row of X: {n:,}, not {len(Z):,}")
-    stacked = DesignOfRow(channels, "groups").stack(
-        codes, checked_length(arguments.array(groups, "groups", EstimationError), n, "groups"), 0
-    )
+    stacked = DesignOfRow(channels, "groups").stack(codes, checked_length(as_arrow(groups), n, "groups"), 0)
     group = np.searchsorted(channels.offsets, stacked, side="right") - 1
     rows_of = side_by_side(model, channels, evasive)
     sizes = [one.shape[1] for one in channels.mechanisms]
