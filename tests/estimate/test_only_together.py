@@ -130,3 +130,9 @@ def test_a_hopeless_pair_of_designs_is_named():
     with pytest.raises(NotIdentifiedError) as caught:
         frequencies(reports, {"1": mangat(2), "2": mangat(2)}, designs=names)
     assert "bounds" not in str(caught.value)
+
+
+def test_corrections_row_by_row_do_not_exist():
+    """What needs a debiased answer of every row says that the designs are enough for frequencies, not for it."""
+    with pytest.raises(NotIdentifiedError, match="only together, which is enough for frequencies"):
+        _ = Channels.of(DESIGNS).inverse

@@ -100,6 +100,7 @@ def _compliance() -> Iterator[Call]:
     fit = estimate.noncompliance_regression(data["X"], data["y"], groups, designs)
     yield Call("NoncomplianceRegression.predict", fit.predict, {"X": data["X"]})
     yield Call("NoncomplianceRegression.predict_second", fit.predict_second, {"Z": data["X"][:, :1]})
+    yield Call("NoncomplianceRegression.second_interval", fit.second_interval, {"level": 0.95})
     wanted: dict[str, Any] = {"share": 0.4, "power": 0.8, "epsilon": 1.0, "level": 0.05, "prevalence": 0.3}
     yield Call("design.detect_cheating", design.detect_cheating, {**wanted, "truthful": 0.1, "mirrored": False})
 

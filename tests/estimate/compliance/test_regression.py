@@ -37,7 +37,8 @@ def simulated(model, beta, second, n=4000, seed=1):
 def test_derivatives(model):
     """Score against differences of the value, observed information against differences of the score."""
     X, reports, groups = simulated(model, np.array([-0.5, 0.6]), 0.7, n=300)
-    fit = noncompliance_regression(X, reports, groups, DESIGNS[model], model=model, second=X, link="probit")
+    second = X if MODELS[model].traits[1] else None
+    fit = noncompliance_regression(X, reports, groups, DESIGNS[model], model=model, second=second, link="probit")
     surface = fit.objective
     theta = np.array([-0.3, 0.4, 0.2, -0.5])[: fit.coefficients.size]
     here = surface.terms(theta, "observed")
@@ -79,6 +80,7 @@ def test_an_intercept_alone_is_the_univariate_fit(model):
     first = float(fit.predict([[1.0]])[0])
     joint = first * (1 - fit.second_share) if model == "cheating-detection" else first
     assert joint == pytest.approx(plain.estimate[0], abs=1e-6)
+    np.testing.assert_allclose(fit.second_interval(), plain.interval()[1], atol=1e-5)
     if model != "unrelated-question":
         assert fit.honesty_test().statistic == pytest.approx(plain.honesty_test().statistic, rel=1e-6)
 
@@ -93,6 +95,10 @@ def test_everybody_complies_is_a_regression_with_mixed_designs():
     np.testing.assert_allclose(fit.covariance, plain.covariance_of("observed"), rtol=1e-5)
     with pytest.raises(EstimationError, match="no share of people"):
         fit.honesty_test()
+    with pytest.raises(EstimationError, match="has one trait"):
+        noncompliance_regression(X, reports, groups, designs, model="extended-crosswise", second=X)
+    with pytest.raises(EstimationError, match="evasive has no meaning"):
+        noncompliance_regression(X, reports, groups, designs, model="extended-crosswise", evasive=1)
 
 
 @pytest.mark.parametrize("model", ["cheating-detection", "stochastic-lie", "unrelated-question"])
@@ -140,6 +146,10 @@ def test_nobody_cheats():
     assert fit.honesty_test().p_value == 1.0
     honest = binary_regression(np.ones((2000, 1)), rows, mechanism=FORCED, designs=groups)
     assert fit.coefficients[0] == pytest.approx(honest.coefficients[0], abs=1e-4)
+    plain = noncompliance(rows, groups, FORCED)
+    assert plain.estimate[1] == 0
+    np.testing.assert_allclose(fit.second_interval(), plain.interval()[1], atol=1e-4)
+    assert fit.to_dict()["second"]["std_error"] is None
 
 
 def test_survey_weights_repeat_rows():

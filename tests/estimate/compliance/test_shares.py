@@ -220,6 +220,23 @@ def test_nobody_carries_and_honesty_says_nothing():
     assert "–" in result.summary()
 
 
+def test_intervals_cover():
+    """One in twenty is missed, give or take; intervals half as wide would miss a third and fail here."""
+    generator = np.random.default_rng(12)
+    says_yes = [one.matrix()[:, 1] for one in FORCED.values()]
+    chances = [0.5 * no + 0.2 * yes for no, yes in says_yes]  # π = .2, γ = .3
+    covered, short = np.zeros(3), np.zeros(3)
+    goal = np.array([0.2, 0.3, 0.5])
+    for _ in range(100):
+        result = fitted("cheating-detection", [int(generator.binomial(500, c)) for c in chances], (500, 500))
+        low, high = result.interval().T
+        covered += (low <= goal) & (goal <= high)
+        middle, half = (low + high) / 2, (high - low) / 4
+        short += np.abs(goal - middle) <= half
+    assert np.all(covered >= 82)  # binomial with 95 %: P(X < 82) = 2e-6
+    assert np.all(short < 82)
+
+
 def test_the_size_of_the_honesty_test_by_enumeration():
     """All tables of two groups of 24: 5 % is held to two per cent; with 40 % cheaters it rejects far more often."""
     from scipy.stats import binom

@@ -13,7 +13,7 @@ from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate.channels import Channels
 from discreet.estimate.compliance.maximum import Likelihood
 from discreet.estimate.compliance.model import Model
-from discreet.estimate.compliance.models import model_named
+from discreet.estimate.compliance.models import checked_evasive, model_named
 from discreet.estimate.compliance.result import Noncompliance
 from discreet.estimate.frequencies import collect, left_out_note
 from discreet.estimate.rows import ArrayColumn, ReleaseColumn, is_release
@@ -98,7 +98,7 @@ def noncompliance(
     everybody complies: half chi2(1) = 249.4578, p = 1.705e-56
     """
     chosen = model_named(model)
-    evasive = arguments.whole(evasive, "evasive", EstimationError)
+    evasive = checked_evasive(evasive, chosen)
     if is_release(reports):
         return _from_release(reports, groups, designs, chosen, counts, evasive)
     channels = group_channels(chosen, designs)

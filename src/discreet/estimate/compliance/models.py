@@ -21,3 +21,11 @@ MODELS: dict[str, Model] = {
 def model_named(name: Any) -> Model:
     """The model of this name."""
     return MODELS[arguments.choice(name, "model", tuple(MODELS), EstimationError)]
+
+
+def checked_evasive(evasive: Any, model: Model) -> int:
+    """The code of the report that cheaters give; other than "no" only where a model has cheaters."""
+    code = arguments.whole(evasive, "evasive", EstimationError)
+    if code != 0 and model.honest is None:
+        raise EstimationError(f'evasive has no meaning for the model "{model.name}", in which everybody complies')
+    return code

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from discreet import arguments
 from discreet.domains.columns import as_arrow
 from discreet.errors import EstimationError
+from discreet.estimate import display
 from discreet.estimate.channels import Channels
 from discreet.estimate.compliance.estimation import group_channels, refuse_unidentified, side_by_side
 from discreet.estimate.compliance.model import Model
-from discreet.estimate.compliance.models import model_named
+from discreet.estimate.compliance.models import checked_evasive, model_named
 from discreet.estimate.compliance.result import ComplianceTest
-from discreet.estimate.compliance.traits_model import TraitModel, TraitRows
+from discreet.estimate.compliance.traits_model import SecondProfile, TraitModel, TraitRows, trait_metric
+from discreet.estimate.intervals import checked_level, two_sided_quantile
 from discreet.estimate.likelihood.checks import (
     checked_labels,
     checked_matrix,
@@ -29,10 +31,13 @@ from discreet.estimate.likelihood.fit import fit_general
 from discreet.estimate.likelihood.links import Link, link_named
 from discreet.estimate.likelihood.multinomial_rows import checked_design
 from discreet.estimate.likelihood.result import LikelihoodFit
+from discreet.estimate.restricted_intervals import likelihood_ratio
 from discreet.estimate.rows import DesignOfRow, checked_length
 from discreet.estimate.tally import report_codes
 
 Floats = NDArray[np.float64]
+#: First step toward an end of the interval of a share whose error is not known.
+_REACH = 0.02
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,6 +94,20 @@ class NoncomplianceRegression(LikelihoodFit):
         """Its standard error by the delta method; nan on the boundary."""
         return self._common()[1]
 
+    def second_interval(self, level: float = 0.95) -> Floats:
+        """(low, high) of the common second share by likelihood ratios, which hold on the boundary too."""
+        share, error = self._common()
+        self._refuse_survey("likelihood-ratio intervals")
+        # At a coefficient of −15 and beyond the share is zero, at 15 one, but for rounding.
+        share = float(np.round(share, 6)) if self.direction is not None else share
+        reach = error if math.isfinite(error) and error > 0 else _REACH
+        quantile = two_sided_quantile(checked_level(level))
+        return np.array(likelihood_ratio(self._profile, 0, share, reach, quantile))
+
+    @property
+    def _profile(self) -> SecondProfile:
+        return SecondProfile(self.rows, self.link, self.coefficients[: self.rows.X.shape[1]])
+
     def predict(self, X: Any) -> Floats:
         """The probability of the first trait for each row of X."""
         design = checked_matrix(X, "X")
@@ -116,18 +135,16 @@ class NoncomplianceRegression(LikelihoodFit):
         if not self._is_common:
             raise EstimationError("the test of honesty needs a second share that is common to all")
         self._refuse_survey("tests of honesty")
-        compliant = self.rows.channels[:, :, [self.model.compliant, self.model.compliant]]
-        rows = replace(self.rows, Z=np.zeros((self.rows.size, 0)), channels=compliant)
-        if np.any(compliant[rows.group, :, 0, rows.report].max(axis=1) <= 0):
-            return ComplianceTest.of("everybody complies", math.inf, 1, boundary=True)
-        columns = rows.X.shape[1]
-        fields = _climbed(rows, self.link, self.names[:columns], self.coefficients[:columns])
-        gain = 2 * (self.log_likelihood - fields["moments"].value)
+        gain = 2 * (self.log_likelihood - self._profile.log_likelihood(0, float(self.model.compliant)))
         return ComplianceTest.of("everybody complies", gain, 1, boundary=True)
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""
-        return super().to_dict(level, method) | {"model": self.model.name, "link": self.link.name}
+        data = super().to_dict(level, method) | {"model": self.model.name, "link": self.link.name}
+        if self._is_common:
+            found = {"name": self.model.traits[1], "share": self.second_share, "std_error": self.second_error}
+            data["second"] = {key: display.plain(value) for key, value in found.items()}
+        return data
 
 
 def noncompliance_regression(
@@ -206,8 +223,10 @@ def noncompliance_regression(
     (0.8707, 0.6358, 0.0173)
     """
     chosen, how = model_named(model), link_named(link)
-    evasive = arguments.whole(evasive, "evasive", EstimationError)
+    evasive = checked_evasive(evasive, chosen)
     missing = arguments.choice(missing, "missing", ("error", "drop"), EstimationError)
+    if second is not None and chosen.traits[1] is None:
+        raise EstimationError(f'the model "{chosen.name}" has one trait, and no covariates of a second one')
     if isinstance(formula, str):
         from discreet.estimate.compliance.formula import from_release
 
@@ -284,15 +303,12 @@ def fit_traits(
 
 def _climbed(rows: TraitRows, link: Link, names: tuple[str, ...], start: Floats) -> dict[str, Any]:
     """The maximum from several starts, with what every fitted likelihood holds."""
-    columns, more = rows.X.shape[1], rows.Z.shape[1]
-    metric = np.zeros((columns + more, columns + more))
-    metric[:columns, :columns] = rows.X.T @ rows.X / rows.size
-    metric[columns:, columns:] = rows.Z.T @ rows.Z / rows.size
+    metric, scale = trait_metric(rows)
     return fit_general(
         TraitModel(link),
         rows,
         metric,
-        np.concatenate([np.abs(rows.X).max(axis=0), np.abs(rows.Z).max(axis=0)]),
+        scale,
         names,
         rows.size,
         rows.weights,

@@ -15,15 +15,18 @@ over m, its expected information ``Σ_r (m_η, m_ζ)(m_η, m_ζ)'/m`` over all r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.estimate.likelihood.links import Link
-from discreet.estimate.likelihood.objective import Terms
+from discreet.estimate.likelihood.objective import Objective, Terms
+from discreet.estimate.likelihood.optimizer import maximise
+from discreet.estimate.profile_likelihood import Profile
 
 Floats = NDArray[np.float64]
 
@@ -152,3 +155,44 @@ class TraitModel:
         w = np.ones(rows.size) if rows.weights is None else rows.weights
         u, v = w * one.first / one.made, w * one.second / one.made
         return np.hstack([u[:, None] * rows.X, v[:, None] * rows.Z])
+
+
+def trait_metric(rows: TraitRows) -> tuple[Floats, Floats]:
+    """Mean squares of the linear predictors, and the size of each column, for the optimiser."""
+    columns, more = rows.X.shape[1], rows.Z.shape[1]
+    metric = np.zeros((columns + more, columns + more))
+    metric[:columns, :columns] = rows.X.T @ rows.X / rows.size
+    metric[columns:, columns:] = rows.Z.T @ rows.Z / rows.size
+    return metric, np.concatenate([np.abs(rows.X).max(axis=0), np.abs(rows.Z).max(axis=0)])
+
+
+class SecondProfile(Profile):
+    """The likelihood with the second trait's probability held at one value for everybody.
+
+    A person then has the second trait with probability v, and the two channels of the first trait are mixtures:
+    v may be 0 or 1, where a coefficient would be infinite.
+    """
+
+    def __init__(self, rows: TraitRows, link: Link, start: Floats) -> None:
+        self._rows = rows
+        self._link = link
+        self._start = start
+
+    @property
+    def n(self) -> float:
+        """Number of rows."""
+        return float(self._rows.size)
+
+    def log_likelihood(self, t: int, v: float) -> float:
+        """Maximised over the coefficients of the first trait, from zero and from where the last search ended."""
+        del t  # there is one such probability
+        mixed = (1 - v) * self._rows.channels[:, :, :1] + v * self._rows.channels[:, :, 1:]
+        rows = replace(self._rows, Z=np.zeros((self._rows.size, 0)), channels=np.repeat(mixed, 2, axis=2))
+        if np.any(mixed[rows.group, :, 0, rows.report].max(axis=1) <= 0):
+            return -math.inf
+        metric, scale = trait_metric(rows)
+        surface = Objective(TraitModel(self._link), rows, metric, rows.size)
+        starts = (self._start, np.zeros(self._start.size))
+        found = max((maximise(surface, start, scale=scale) for start in starts), key=lambda one: one.value)
+        self._start = found.theta
+        return found.value
