@@ -1,10 +1,11 @@
 """Models of non-compliance: bias, coverage of the intervals that users get, and the size and power of the tests.
 
-    python -m experiments.inference.noncompliance [shares | tests | regression] [--runs 1000] [--seed 1]
+    python -m experiments.inference.noncompliance [shares | tests | regression] [--runs 1000] [--seed 1] [--model NAME]
 
 ``shares``: bias and coverage of every share that a model reports, for several numbers of people and shares of cheaters.
 ``tests``: how often the test of honesty and the test of consistency reject at 5 %. ``regression``: coverage of
-coefficients and of the share of cheaters. Every figure comes with its Monte Carlo error.
+coefficients and of the share of cheaters; ``--model`` keeps to one model. Every figure comes with its Monte Carlo
+error.
 """
 
 from __future__ import annotations
@@ -104,11 +105,11 @@ def rejections(model: str, n: int, draws: list[np.ndarray]) -> float:
     return float(np.mean([kept[pair] for pair in zip(draws[0].tolist(), draws[1].tolist(), strict=True)]))
 
 
-def regression(runs: int, rng: np.random.Generator) -> None:
+def regression(runs: int, rng: np.random.Generator, only: str | None = None) -> None:
     """Coverage of coefficients with a covariate, the second share being common to all."""
     beta = np.array([-1.0, 0.7])
     print(f"{runs} runs: Monte Carlo error of a coverage of 95 % is {np.sqrt(0.95 * 0.05 / runs):.3f}")
-    for model in ("cheating-detection", "stochastic-lie", "unrelated-question"):
+    for model in (only,) if only else ("cheating-detection", "stochastic-lie", "unrelated-question"):
         for n, second in ((1000, 0.3), (4000, 0.3), (4000, 0.05)):
             probability = 1 - second if model == "stochastic-lie" else second
             goal = np.array([*beta, np.log(probability / (1 - probability))])
@@ -141,7 +142,10 @@ if __name__ == "__main__":
     parser.add_argument("what", nargs="?", choices=["shares", "tests", "regression"], default="shares")
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--model", choices=["cheating-detection", "stochastic-lie", "unrelated-question"])
     given = parser.parse_args()
-    {"shares": shares, "tests": tests, "regression": regression}[given.what](
-        given.runs, np.random.default_rng(given.seed)
-    )
+    generator = np.random.default_rng(given.seed)
+    if given.what == "regression":
+        regression(given.runs, generator, given.model)
+    else:
+        {"shares": shares, "tests": tests}[given.what](given.runs, generator)
