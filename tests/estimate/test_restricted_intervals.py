@@ -277,3 +277,10 @@ def test_cells_of_a_table_are_refused():
     for method in ("score", "likelihood-ratio"):
         with pytest.raises(EstimationError, match="cells of a table"):
             table.interval(method=method)
+
+
+def test_a_level_of_next_to_nothing():
+    """The interval is then the estimate itself, and is found at once."""
+    result = frequencies(counts=[30, 70], mechanism=BinaryResponse("3/4", "3/4"), method="mle")
+    bounds = result.interval(level=5e-324, method="likelihood-ratio")
+    np.testing.assert_allclose(bounds, np.repeat(result.estimate[:, None], 2, axis=1))

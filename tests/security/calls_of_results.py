@@ -18,6 +18,7 @@ def calls_of_results() -> Iterator[Call]:
     yield from _mechanisms()
     yield from _tables()
     yield from _regressions()
+    yield from _compliance()
     yield from _files()
 
 
@@ -80,6 +81,28 @@ def _regressions() -> Iterator[Call]:
     yield Call("MultinomialRegression.interval", classes.interval, {"level": 0.95, "method": None})
     yield Call("MultinomialRegression.predict", classes.predict, {"X": data["X"]})
     yield Call("MultinomialRegression.test", classes.test, {"names": classes.names[0], "method": "wald", "value": 0.0})
+
+
+def _compliance() -> Iterator[Call]:
+    data, groups = sample(), ["a", "b"] * 30
+    designs = {"a": mechanisms.BinaryResponse.forced("1/6", "1/6"), "b": mechanisms.BinaryResponse.forced("1/2", "1/6")}
+    common: dict[str, Any] = {"groups": groups, "designs": designs, "model": "cheating-detection", "evasive": 0}
+    yield Call("noncompliance", estimate.noncompliance, {"reports": data["y"], **common})
+    counts = {"a": [20, 10], "b": [14, 16]}
+    yield Call("noncompliance, counts", estimate.noncompliance, {"counts": counts, "designs": designs})
+    result = estimate.noncompliance(counts=counts, designs=designs)
+    yield Call("Noncompliance.interval", result.interval, {"level": 0.95, "method": None})
+    yield Call("Noncompliance.summary", result.summary, {"level": 0.95, "method": None})
+    yield Call("Noncompliance.to_dict", result.to_dict, {"level": 0.95, "method": None})
+    about_rows = {"weights": None, "strata": None, "clusters": None, "names": None}
+    regression = {"formula": data["X"], "reports": data["y"], **common, "second": None, "link": "logit", **about_rows}
+    yield Call("noncompliance_regression", estimate.noncompliance_regression, {**regression, "missing": "error"})
+    fit = estimate.noncompliance_regression(data["X"], data["y"], groups, designs)
+    yield Call("NoncomplianceRegression.predict", fit.predict, {"X": data["X"]})
+    yield Call("NoncomplianceRegression.predict_second", fit.predict_second, {"Z": data["X"][:, :1]})
+    yield Call("NoncomplianceRegression.second_interval", fit.second_interval, {"level": 0.95})
+    wanted: dict[str, Any] = {"share": 0.4, "power": 0.8, "epsilon": 1.0, "level": 0.05, "prevalence": 0.3}
+    yield Call("design.detect_cheating", design.detect_cheating, {**wanted, "truthful": 0.1, "mirrored": False})
 
 
 def _files() -> Iterator[Call]:

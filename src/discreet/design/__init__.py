@@ -6,6 +6,7 @@ from discreet.design.bipartite import bipartite
 from discreet.design.comparison import MetricComparison, compare
 from discreet.design.expected_error import expected_error
 from discreet.design.label import label
+from discreet.design.noncompliance import TwoGroups, detect_cheating
 from discreet.design.pilot import PilotReports, label_with_pilot
 from discreet.design.precision import margin, sample_size
 from discreet.design.result import Alternative, Design, MetricDesign, Optimality
@@ -21,12 +22,14 @@ __all__ = [
     "Optimality",
     "PilotReports",
     "Split",
+    "TwoGroups",
     "attributes",
     "attributes_for_total",
     "binary",
     "bipartite",
     "compare",
     "compare_attributes",
+    "detect_cheating",
     "expected_error",
     "label",
     "label_with_pilot",

@@ -13,6 +13,8 @@ debiased answers:
 * :func:`crosstab`: ``F̂ = A₁ P̂ A₂ᵀ`` for two columns, with a test of independence that is valid after
   randomisation.
 
+:func:`noncompliance` and :func:`noncompliance_regression` are for people who do not follow the design.
+
 Regressions are fitted by maximum likelihood through the channel: :func:`glm` by formula on a release,
 :func:`binary_regression`, :func:`multinomial_regression` and :func:`predictor_regression` on arrays.
 
@@ -27,6 +29,13 @@ Reading order: ``moments`` (one debiased answer), ``spread`` (how shares vary), 
 ``woodruff`` for means and quantiles.
 """
 
+from discreet.estimate.compliance import (
+    ComplianceTest,
+    Noncompliance,
+    NoncomplianceRegression,
+    noncompliance,
+    noncompliance_regression,
+)
 from discreet.estimate.contrast import Contrast
 from discreet.estimate.correlation import Correlation, correlation
 from discreet.estimate.crosstab import CrossTab, crosstab, crosstab_of_reports
@@ -62,6 +71,7 @@ from discreet.estimate.value_frequency import ValueFrequency
 __all__ = [
     "BinaryRegression",
     "Comparison",
+    "ComplianceTest",
     "Contrast",
     "Correlation",
     "CrossTab",
@@ -72,6 +82,8 @@ __all__ = [
     "JointTable",
     "MEstimate",
     "MultinomialRegression",
+    "Noncompliance",
+    "NoncomplianceRegression",
     "PredictorRegression",
     "Quantiles",
     "Statistic",
@@ -92,6 +104,8 @@ __all__ = [
     "m_estimate",
     "mean",
     "multinomial_regression",
+    "noncompliance",
+    "noncompliance_regression",
     "predictor_regression",
     "quantile",
     "regression",

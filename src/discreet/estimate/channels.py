@@ -30,8 +30,9 @@ class Channels:
     """One or several designs for the same truths.
 
     Several designs are one channel with the reports side by side: report (g, y) means that a row of design g
-    reported y. Its correction is ``[A₁, A₂, …]``, so that the estimate is the mean of every row's own debiased
-    answer.
+    reported y. Where each design tells all values apart, its correction is ``[A₁, A₂, …]``, so that the estimate is the
+    mean of every row's own debiased answer. Designs that do so only together have one correction for all rows, see
+    :meth:`correction`.
 
     Parameters
     ----------
@@ -103,13 +104,65 @@ class Channels:
             return parts[0]
         return DenseInverse(np.hstack([part.as_matrix() for part in parts]))
 
-    def _not_identified(self, groups: tuple[tuple[int, ...], ...], position: int) -> NotIdentifiedError:
-        design = f'the design "{self.names[position]}"' if self.names else "the design"
+    @cached_property
+    def only_together(self) -> bool:
+        """Whether some design leaves values apart that all designs together tell from each other."""
+        return len(self.mechanisms) > 1 and not all(_full_rank(one) for one in self.mechanisms) and self.is_identified()
+
+    def correction(self, shares: Floats) -> Inverse:
+        """What undoes the designs on average: ``A Qᵀ = I``, Q the channel of all designs side by side.
+
+        For designs that are identified only together, generalised least squares ``A = (Q W Qᵀ)⁻¹ Q W`` with
+        ``W = diag(1/p)``, p the report shares under equally frequent values. A depends on the data through the number
+        of rows per design alone, which says nothing about the answers: given it, A p̂ is unbiased. The answers of
+        design g then have a mean m_g of their own. Adding ``A p̂ − m_g`` to its columns changes no estimate and leaves
+        to the variance only what varies within designs.
+        """
+        if not self.only_together:
+            return self.inverse
+        if not self.is_identified(shares):
+            raise self._not_identified(self._inseparable(self._used(shares)), None)
+        Q = self.matrix(shares)
+        possible = Q.max(axis=0) > 0
+        weighted = Q[:, possible] / Q[:, possible].mean(axis=0)
+        A = np.zeros_like(Q)
+        A[:, possible] = np.linalg.solve(weighted @ Q[:, possible].T, weighted)
+        estimate = A @ shares
+        for part in np.split(np.arange(shares.size), self.offsets[1:]):
+            if shares[part].sum() > 0:
+                A[:, part] += (estimate - A[:, part] @ shares[part] / shares[part].sum())[:, None]
+        return DenseInverse(A)
+
+    def _used(self, shares: Floats | None) -> tuple[FiniteMechanism, ...]:
+        """The designs that have rows."""
+        if shares is None or len(self.mechanisms) == 1:
+            return self.mechanisms
+        parts = np.split(shares, self.offsets[1:])
+        return tuple(one for one, part in zip(self.mechanisms, parts, strict=True) if part.sum() > 0)
+
+    @staticmethod
+    def _inseparable(mechanisms: tuple[FiniteMechanism, ...]) -> tuple[tuple[int, ...], ...]:
+        """Groups of values that these designs together do not tell apart."""
+        return indistinguishable(
+            tuple(sum(rows, ()) for rows in zip(*(one.weights() for one in mechanisms), strict=True))
+        )
+
+    def _not_identified(self, groups: tuple[tuple[int, ...], ...], position: int | None) -> NotIdentifiedError:
+        if position is None:
+            design = "the designs that have rows do not together"
+        else:
+            design = f'the design "{self.names[position]}" does not' if self.names else "the design does not"
         named = "; ".join(self._listed(group) for group in groups)
+        if self.only_together and position is not None:
+            way_out = "The designs do so only together, which is enough for frequencies but not here"
+        else:
+            bounds = 'method="bounds" gives the range of each; or m' if len(self.mechanisms) == 1 else "M"
+            way_out = (
+                f"{bounds}erge them into one value, or collect with a design of full rank. "
+                'method="mle" gives one of many equally likely answers, without error bars'
+            )
         return NotIdentifiedError(
-            f"{design} does not tell these values apart: {named}; their frequencies cannot be estimated one by one. "
-            'method="bounds" gives the range of each; or merge them into one value, or collect with a design of full '
-            'rank. method="mle" gives one of many equally likely answers, without error bars',
+            f"{design} tell these values apart: {named}; their frequencies cannot be estimated one by one. {way_out}",
             groups,
         )
 
@@ -147,18 +200,12 @@ class Channels:
             return other + frequencies / inverse.scale
         return np.asarray(frequencies @ self.matrix(shares))
 
-    def is_identified(self) -> bool:
-        """Whether all designs together tell every two values apart."""
-        for one in self.mechanisms:
-            try:
-                _ = one.inverse
-            except NotIdentifiedError:
-                continue
+    def is_identified(self, shares: Floats | None = None) -> bool:
+        """Whether all designs together, or those that have a share of the reports, tell every two values apart."""
+        used = self._used(shares)
+        if any(_full_rank(one) for one in used):
             return True
-        if len(self.mechanisms) == 1:
-            return False
-        side_by_side = tuple(sum(rows, ()) for rows in zip(*(one.weights() for one in self.mechanisms), strict=True))
-        return not indistinguishable(side_by_side)
+        return len(used) > 1 and not self._inseparable(used)
 
     def fit(self, weights: Floats) -> Fit:
         """Maximum likelihood for (weighted) counts of reports."""
@@ -198,3 +245,12 @@ class Channels:
         full = np.zeros_like(channel)
         full[:, possible] = np.linalg.solve(weighted @ channel[:, possible].T, weighted)
         return DenseInverse(full)
+
+
+def _full_rank(mechanism: FiniteMechanism) -> bool:
+    """Whether a mechanism by itself tells every two values apart."""
+    try:
+        _ = mechanism.inverse
+    except NotIdentifiedError:
+        return False
+    return True

@@ -36,8 +36,10 @@ def estimate_from(
     if method == "mle" and isinstance(channels, Channels):
         estimate, correction, shares = _maximum_likelihood(evidence, channels, told)
     else:
-        correction, shares = channels.inverse, evidence.shares
+        shares = evidence.shares
+        correction = channels.correction(shares) if isinstance(channels, Channels) else channels.inverse
         estimate = correction.apply(shares)
+        _note_combined(channels, target, told)
     spread = _spread(evidence, channels, correction, shares, target, told)
     if correction is not None and target == "population" and evidence.n == evidence.counts.max():
         told.append("all reports are the same: the plug-in standard error is zero and says nothing")
@@ -62,7 +64,7 @@ def _maximum_likelihood(
     fit = channels.fit(weights)
     if len(channels.mechanisms) > 1:
         told.append("maximum likelihood takes the frequencies to be the same under every design")
-    if not channels.is_identified():
+    if not channels.is_identified(evidence.shares):
         told.append(
             "the design does not tell all values apart: this maximum of the likelihood is one of many, and has no "
             "standard errors"
@@ -81,6 +83,21 @@ def _maximum_likelihood(
         )
     correction = channels.efficient(fit.frequencies, evidence.shares)
     return fit.frequencies, correction, channels.expected_shares(fit.frequencies, evidence.shares)
+
+
+def _note_combined(channels: Channels | PairedChannels | JointChannels, target: str, told: list[str]) -> None:
+    """Say what an unbiased estimate from designs that are identified only together rests on."""
+    if not isinstance(channels, Channels) or not channels.only_together:
+        return
+    if target == "table":
+        raise EstimationError(
+            "these designs tell the values apart only together, and then the variance given the table is not known; "
+            'use target="population"'
+        )
+    told.append(
+        "the designs tell all values apart only together: the estimate combines them, and takes the frequencies to be "
+        "the same under every design"
+    )
 
 
 def _spread(

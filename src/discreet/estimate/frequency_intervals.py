@@ -87,6 +87,8 @@ def _why_not(result: Frequencies, method: str) -> str | None:
         return "need people who are a sample: given the table there is no likelihood; use score or wald"
     if result.channels.line is None and result.channels.truths > MAX_RESTRICTED:
         return f"are limited to {MAX_RESTRICTED} values for this kind of design; use wald or chebyshev"
+    if method == "score" and result.method == "unbiased" and result.channels.only_together:
+        return 'of designs that tell the values apart only together are for method="mle"; use wald'
     return None
 
 
@@ -126,6 +128,10 @@ def _chebyshev(result: Frequencies, level: float, rows: slice) -> Floats:
         raise EstimationError(
             "chebyshev intervals are rigorous only when people are sampled independently; with survey weights, "
             "strata or clusters use wald, wilson or clopper-pearson"
+        )
+    if isinstance(result.channels, Channels) and result.channels.only_together:
+        raise EstimationError(
+            "chebyshev intervals need designs that each tell all values apart; use likelihood-ratio or wald"
         )
     if result.evidence.weights is None:
         return _score(result, factor, float(result.n), rows)

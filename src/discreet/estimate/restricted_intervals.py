@@ -80,6 +80,8 @@ def likelihood_ratio(
         return min(math.sqrt(drop), _FAR * quantile) - quantile
 
     reach = quantile * std_error + quantile**2 / profile.n
+    if estimate + reach == estimate:  # a level of next to nothing: no step would leave the estimate
+        return estimate, estimate
     return _outward(beyond, estimate, -reach, 0.0), _outward(beyond, estimate, reach, 1.0)
 
 

@@ -141,7 +141,7 @@ class ResultTable:
     more : tuple of str
         What is not shown, such as "3 more values".
     facts : tuple of (str, str)
-        Of a fit: name and text.
+        Of a fit, or tests that go with it: name and text.
     notes : tuple of str
         What a reader should know.
     """
@@ -163,6 +163,7 @@ class ResultTable:
         words = sum(column.text for column in self.columns)
         lines = [self.title, "", display.aligned(header, self.cells(), text_columns=words)]
         lines += [f"… and {what}" for what in self.more]
+        lines += [f"{name}: {text}" for name, text in self.facts]
         return "\n".join([*lines, *(f"Note: {note}." for note in self.notes)])
 
     def html(self) -> str:

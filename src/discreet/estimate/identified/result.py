@@ -262,7 +262,10 @@ def bounds_from(
     if evidence.n == 0:
         raise EstimationError("there are no reports to estimate from (n = 0)")
     if len(channels.mechanisms) > 1:
-        raise EstimationError('method = "bounds" works with one design; these rows were asked under several')
+        instead = 'use method="mle" or "unbiased"' if channels.is_identified() else "ask for the rows of one design"
+        raise EstimationError(
+            f'method = "bounds" works with one design; these rows were asked under several; {instead}'
+        )
     if channels.truths > MAX_VALUES or channels.reports > MAX_VALUES:
         raise EstimationError(
             f"ranges are limited to {MAX_VALUES:,} values, each of which takes two linear programmes; "
