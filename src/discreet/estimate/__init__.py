@@ -11,8 +11,9 @@ debiased answers:
 * :func:`crosstab`: ``F̂ = A₁ P̂ A₂ᵀ`` for two columns, with a test of independence that is valid after
   randomisation.
 
-Regressions are fitted by maximum likelihood through the channel: :func:`glm` by formula on a release,
-:func:`binary_regression`, :func:`multinomial_regression` and :func:`predictor_regression` on arrays.
+:func:`regression` fits a formula on a release: by maximum likelihood through the channel where a column with finitely
+many answers was randomised, by a corrected loss where predictors are numbers with noise. :func:`binary_regression` and
+:func:`m_estimate` do the same on arrays.
 
 Estimates are never clipped: an unbiased frequency may lie outside [0, 1]. Intervals are, and one that becomes
 empty says that the reports contradict the design. Results are frozen and share ``.estimate``, ``.std_error``,
@@ -22,6 +23,7 @@ Reading order: ``moments`` (one debiased answer), ``spread`` (how shares vary), 
 likelihood); ``rows``, ``tally``, ``survey`` and ``evidence`` bring the reports in; ``result`` holds what comes out.
 """
 
+from discreet.estimate.comparison import Comparison, compare
 from discreet.estimate.crosstab import CrossTab, crosstab
 from discreet.estimate.frequencies import frequencies
 from discreet.estimate.grouped import GroupedFrequencies
@@ -29,23 +31,22 @@ from discreet.estimate.identified import FrequencyBounds
 from discreet.estimate.independence import IndependenceTest
 from discreet.estimate.joint.table import JointTable, joint_table
 from discreet.estimate.likelihood import (
+    Batch,
     BinaryRegression,
-    Comparison,
+    LikelihoodFit,
     MultinomialRegression,
     PredictorRegression,
     binary_regression,
     binary_regression_batches,
-    compare,
-    glm,
-    multinomial_regression,
-    predictor_regression,
 )
-from discreet.estimate.m_estimation import MEstimate, losses, m_estimate, regression
+from discreet.estimate.m_estimation import MEstimate, losses, m_estimate
+from discreet.estimate.regression import regression
 from discreet.estimate.result import Frequencies
 from discreet.estimate.totals import Totals
 from discreet.estimate.value_frequency import ValueFrequency
 
 __all__ = [
+    "Batch",
     "BinaryRegression",
     "Comparison",
     "CrossTab",
@@ -54,6 +55,7 @@ __all__ = [
     "GroupedFrequencies",
     "IndependenceTest",
     "JointTable",
+    "LikelihoodFit",
     "MEstimate",
     "MultinomialRegression",
     "PredictorRegression",
@@ -64,11 +66,8 @@ __all__ = [
     "compare",
     "crosstab",
     "frequencies",
-    "glm",
     "joint_table",
     "losses",
     "m_estimate",
-    "multinomial_regression",
-    "predictor_regression",
     "regression",
 ]

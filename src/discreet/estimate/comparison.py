@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.intervals import checked_level
 from discreet.estimate.likelihood.result import LikelihoodFit
 from discreet.estimate.likelihood.table import figure
-
-Floats = NDArray[np.float64]
+from discreet.estimate.m_estimation.result import MEstimate
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,7 +74,9 @@ class Comparison:
 
 
 def compare(
-    fits: Mapping[str, LikelihoodFit] | Sequence[LikelihoodFit], level: float = 0.95, method: str | None = None
+    fits: Mapping[str, LikelihoodFit | MEstimate] | Sequence[LikelihoodFit | MEstimate],
+    level: float = 0.95,
+    method: str | None = None,
 ) -> Comparison:
     """Put fits of the same coefficients side by side.
 
@@ -93,7 +94,8 @@ def compare(
     if not named:
         raise EstimationError("there are no fits to compare")
     for fit in named.values():
-        arguments.instance(fit, LikelihoodFit, "every fit", EstimationError)
+        if not isinstance(fit, (LikelihoodFit, MEstimate)):
+            raise EstimationError(f"every fit must be a regression or an M-estimate, not {arguments.shown(fit)}")
     first = next(iter(named.values()))
     if any(fit.names != first.names for fit in named.values()):
         raise EstimationError("the fits must have the same coefficients, in the same order")

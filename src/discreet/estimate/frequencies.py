@@ -11,12 +11,13 @@ from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.channels import Channels
+from discreet.estimate.columns import ArrayColumn, Column, ReleaseColumn
 from discreet.estimate.evidence import Evidence, simple_evidence
 from discreet.estimate.grouped import GroupedFrequencies
 from discreet.estimate.identified import FrequencyBounds, bounds_from
 from discreet.estimate.paired import PairedChannels
 from discreet.estimate.result import Frequencies
-from discreet.estimate.rows import ArrayColumn, Column, ReleaseColumn, Rows, is_release, is_several
+from discreet.estimate.rows import Rows, is_release, is_several
 from discreet.estimate.spread import Multinomial, Randomisation, Spread
 from discreet.estimate.survey import Roles, survey_evidence
 from discreet.mechanisms.inverse import Inverse

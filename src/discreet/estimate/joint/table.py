@@ -14,12 +14,13 @@ from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.cell_table import CellTable
+from discreet.estimate.columns import ArrayColumn, Column, ReleaseColumn
 from discreet.estimate.frequencies import check_choice, collect, declared, estimate_from, left_out_note
 from discreet.estimate.independence import IndependenceTest
 from discreet.estimate.joint.channels import JointChannels
 from discreet.estimate.joint.independence import joint_independence_test
 from discreet.estimate.result import Frequencies
-from discreet.estimate.rows import ArrayColumn, Column, ReleaseColumn, is_release
+from discreet.estimate.rows import is_release
 from discreet.mechanisms.joint import JointResponse, JointView
 
 

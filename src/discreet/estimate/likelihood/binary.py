@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate import display
+from discreet.estimate.checks import checked_matrix, checked_numbers
 from discreet.estimate.likelihood import effects, goodness
-from discreet.estimate.likelihood.checks import checked_matrix, checked_numbers
 from discreet.estimate.likelihood.effects import MarginalEffects, Predictions
 from discreet.estimate.likelihood.firth import Firth
 from discreet.estimate.likelihood.goodness import FittedReports, GoodnessOfFit

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
+from discreet.estimate.checks import checked_names
 from discreet.estimate.likelihood.binary import BinaryRegression
-from discreet.estimate.likelihood.checks import checked_names
 from discreet.estimate.likelihood.firth import Firth, checked_penalty
 from discreet.estimate.likelihood.half_spaces import best_step
 from discreet.estimate.likelihood.links import Link, link_named
-from discreet.estimate.likelihood.objective import Anchored, Chunks, Model, Moments, Objective, Surface
+from discreet.estimate.likelihood.objective import Anchored, Model, Moments, Objective, Surface
 from discreet.estimate.likelihood.optimizer import maximise
 from discreet.estimate.likelihood.rows import ArrayRows, Source, checked_rows
 from discreet.estimate.likelihood.scan import Scan, scan
@@ -217,31 +217,22 @@ def _starts(facts: Scan, model: BinaryModel) -> list[Floats]:
     return starts
 
 
-def fit_general(
-    model: Model,
-    source: Chunks,
-    metric: Floats,
-    scale: Floats,
-    names: tuple[str, ...],
-    rows: int,
-    weights: Floats | None,
-    *,
-    clustered: bool,
-    stratified: bool = False,
-    start: Floats | None = None,
+def fit_in_memory(
+    model: Model, rows: Any, metric: Floats, scale: Floats, names: tuple[str, ...], start: Floats | None = None
 ) -> dict[str, Any]:
-    """Fit any model held in memory: a given start (or zero) and random ones around it, on all rows.
+    """Fit any model to rows held in memory: a given start (or zero) and random ones around it, on all rows.
 
     Returns the fields that every :class:`~discreet.estimate.likelihood.result.LikelihoodFit` has.
     """
-    objective = Objective(model, source, metric, rows, unit=1.0 if weights is None else float(np.mean(weights)))
+    unit = 1.0 if rows.weights is None else float(np.mean(rows.weights))
+    objective = Objective(model, ArrayRows(rows), metric, rows.size, unit=unit)
     centre = np.zeros(scale.size) if start is None else start
     found = search(objective, [centre, *(centre + move for move in random_starts(metric))], scale)
     done = finish(objective, found, names, scale)
     return {
         "coefficients": done.theta,
         "names": names,
-        "n": rows,
+        "n": rows.size,
         "objective": objective,
         "moments": done.moments,
         "scale": scale,
@@ -249,8 +240,8 @@ def fit_general(
         "converged": done.converged,
         "status": done.status,
         "notes": done.notes,
-        "weighted": weights is not None,
-        "clustered": clustered,
-        "stratified": stratified,
+        "weighted": rows.weights is not None,
+        "clustered": rows.clusters is not None,
+        "stratified": rows.strata is not None,
         "passes": objective.passes,
     }
