@@ -145,6 +145,16 @@ def test_json_of_a_regression_holds_the_intervals(survey):
     assert both["level"] == 0.5
 
 
+def test_a_formula_may_come_before_its_file(survey):
+    """Either order gives the same fit; the family and the method are options."""
+    discreet("release", "data.parquet", "plan.toml", "-o", "out.parquet", "--no-ledger", folder=survey)
+    options = ("--family", "binary", "--method", "likelihood", "--json")
+    one = discreet("estimate", "regression", "out.parquet", "cheated ~ sex", *options, folder=survey)
+    other = discreet("estimate", "regression", "cheated ~ sex", "out.parquet", *options, folder=survey)
+    assert one.returncode == 0, one.stderr
+    assert one.stdout == other.stdout
+
+
 def test_a_penalised_fit_by_name(survey):
     """--penalty firth is said in the table and in JSON; another name is refused with exit code 2."""
     discreet("release", "data.csv", "plan.toml", "-o", "o.csv", "--no-ledger", folder=survey)

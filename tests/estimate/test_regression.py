@@ -246,3 +246,98 @@ def test_the_declared_order_of_a_private_column_is_kept(released):
     np.testing.assert_array_equal(plain.coefficients, called.coefficients)
     with pytest.raises(EstimationError, match="must be a term of its own"):
         estimate.regression('grade ~ C(region, contr.treatment("s"))', released)
+
+
+@pytest.mark.parametrize(
+    ("formula", "options", "message"),
+    [
+        ("cheated ~ age", {"family": "linear"}, 'yes/no outcome has the families binary, multinomial, not "linear"'),
+        ("cheated ~ age", {"method": "corrected"}, 'yes/no outcome has the methods likelihood, not "corrected"'),
+        ("region ~ age", {"family": "binary"}, 'outcome of several values has the families multinomial, not "binary"'),
+        (
+            "grade ~ cheated",
+            {"family": "poisson"},
+            'randomised predictor has the families linear, binary, not "poisson"',
+        ),
+        ("grade ~ cheated", {"family": "binary"}, 'needs an outcome with two values, and "grade" has not'),
+        ("passed ~ cheated", {"family": "linear"}, '"passed" must be a number'),
+        ("grade ~ cheated", {"link": "probit"}, "link belongs to a yes/no outcome"),
+        ("cheated ~ age", {"family": "logit"}, "family must be one of"),
+        ("cheated ~ age", {"method": "mle"}, "method must be one of"),
+        ("cheated ~ age", {"tau": 0.5}, "tau belongs to family"),
+        ("grade ~ cheated", {"compare": True}, "comparison with the naive fit is not there"),
+    ],
+)
+def test_what_was_asked_for_is_done_or_refused(released, formula, options, message):
+    """A family, link or method is used or refused in one sentence that says what there is; never replaced."""
+    with pytest.raises(EstimationError, match=message) as caught:
+        estimate.regression(formula, released, **options)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_yes_no_outcome_is_also_a_multinomial_one(released):
+    """Two classes through the multinomial logit: the same coefficients as the binary one, under its names."""
+    binary = estimate.regression("cheated ~ age", released, "binary", method="likelihood")
+    classes = estimate.regression("cheated ~ age", released, "multinomial")
+    assert classes.classes == ("no", "yes")
+    np.testing.assert_allclose(classes.coefficients, binary.coefficients, rtol=1e-6)
+    np.testing.assert_allclose(classes.std_error, binary.std_error, rtol=1e-6)
+
+
+def test_a_predictor_with_a_probit_link(released):
+    """The link of a public yes/no outcome is the one that was asked for."""
+    fit = estimate.regression("passed ~ cheated", released, link="probit")
+    assert fit.family == "probit"
+    logit = estimate.regression("passed ~ cheated", released)
+    ratio = logit.coefficients[1] / fit.coefficients[1]
+    assert 1.5 < ratio < 1.8  # the scale of the logistic law, 1.6 to 1.8
+
+
+def test_a_weight_that_is_none_is_refused_never_dropped():
+    """No release is made with such a weight, so the table was changed: the row is named."""
+    table = truth(2_000, seed=9).append_column("w", pa.array([1.0, 2.0] * 1_000))
+    text = PLAN.replace('"passed"]', '"passed", "w"]') + '\n[output]\norder = "keep"\n[survey]\nweight = "w"\n'
+    good = release(table, Plan.parse(text), randomness=Randomness.seeded(10))
+    assert estimate.regression("cheated ~ age", good).weighted
+    for wrong in (None, -1.0, 0.0, float("inf")):
+        weights = pa.array([1.0] * 5 + [wrong] + [2.0] * 1_994, pa.float64())
+        place = good.columns.index("w")
+        bad = Release.from_table(good.manifest, good.to_arrow().set_column(place, "w", weights))
+        for missing in ("error", "drop"):
+            with pytest.raises(EstimationError, match=r'column "w": row 5 \(counted from 0\) must be positive'):
+                estimate.regression("cheated ~ age", bad, missing=missing)
+
+
+def test_all_estimators_read_rows_alike():
+    """Frequencies, tables and regressions name the same row when a design is unknown: there is one reader."""
+    plan = Plan.parse("""
+        [[public]]
+        columns = ["mode", "age"]
+        [[private]]
+        columns = ["a"]
+        domain = { binary = [0, 1] }
+        collected = true
+        by = "mode"
+        designs.direct = { direct = true }
+        designs.warner = { warner = "3/4" }
+    """)
+    modes = ["direct", "warner"] * 200
+    table = pa.table({"mode": modes, "age": np.arange(400.0), "a": [0, 1, 1, 1] * 100})
+    good = Release.from_reports(table, plan)
+    other = pa.array([*modes[:7], "phone", *modes[8:]])
+    bad = Release.from_table(good.manifest, table.set_column(0, "mode", other))
+    for learn in (
+        lambda: estimate.frequencies(bad, "a"),
+        lambda: estimate.crosstab(bad, "a", "mode"),
+        lambda: estimate.regression("a ~ age", bad),
+        lambda: estimate.regression("age ~ a", bad),
+    ):
+        with pytest.raises(EstimationError, match=r'"mode": row 7 \(counted from 0\) names no design; known are'):
+            learn()
+
+
+def test_a_formula_without_predictors(released):
+    """Only an intercept: its fit is the logit of the estimated share."""
+    fit = estimate.regression("cheated ~ 1", released)
+    share = estimate.frequencies(released, "cheated").estimate[1]
+    np.testing.assert_allclose(fit.coefficients, [np.log(share / (1 - share))], rtol=1e-5)

@@ -48,10 +48,8 @@ def checked_numbers(values: Any, n: int, name: str, first_row: int = 0) -> Float
     return numbers
 
 
-def checked_weights(
-    values: Any, n: int, first_row: int = 0, name: str = "weights", unused: NDArray[np.bool_] | None = None
-) -> Floats:
-    """Survey weights, one per row: positive and finite, except in rows that are not used.
+def checked_weights(values: Any, n: int, first_row: int = 0, name: str = "weights") -> Floats:
+    """Survey weights, one per row: positive and finite.
 
     Zero is refused: a row that stands for nobody would still count as a person in the variance.
     """
@@ -59,8 +57,6 @@ def checked_weights(
     checked_length(weights, n, name)
     # Squares of weights must not overflow.
     usable = (weights >= 1 / limits.LARGEST_NUMBER) & (weights <= limits.LARGEST_NUMBER)
-    if unused is not None:
-        usable |= unused
     if not usable.all():
         raise EstimationError(
             f"{name}: {row_of(~usable, first_row)} must be positive, and at most {limits.LARGEST_NUMBER:g}; leave out "

@@ -192,12 +192,11 @@ class Rows:
             return given[rows] if isinstance(given, pa.Array) else columns[given] if given is not None else None
 
         aside = {role: part(given) for role, given in self._aside.items()}
+        if aside["weights"] is not None:  # no release is made with a blank weight: it is refused, not dropped
+            name = _shown("weights", self._aside)
+            aside["weights"] = checked_weights(aside["weights"], rows.stop - rows.start, rows.start, name)
         if self._missing != "keep":
             absent = self._incomplete(columns, absent, rows)
-        if aside["weights"] is not None:
-            name = _shown("weights", self._aside)
-            unused = None if self._missing == "keep" else absent
-            aside["weights"] = checked_weights(aside["weights"], rows.stop - rows.start, rows.start, name, unused)
         if absent is not None:
             self.left_out += int(np.count_nonzero(absent))
         table = pa.table({name: columns[name] for name in self._table}) if self._table else None

@@ -136,9 +136,9 @@ def test_what_cannot_be_learned_or_read_is_refused():
         multinomial_regression(X, truth, np.ones((3, 3)))
     with pytest.raises(EstimationError, match="names the one of every row"):
         multinomial_regression(X, truth, {"a": np.eye(3)})
-    with pytest.raises(EstimationError, match="names no mechanism"):
+    with pytest.raises(EstimationError, match="names no design"):
         multinomial_regression(X, truth, {"a": np.eye(3)}, designs=["b"] * 100)
-    with pytest.raises(EstimationError, match="whole numbers"):
+    with pytest.raises(EstimationError, match="a whole number"):
         multinomial_regression(X, truth + 0.5, np.eye(3))
     with pytest.raises(EstimationError, match='"x3" is a linear combination of "x1", "x2"'):
         multinomial_regression(np.column_stack([X, X.sum(axis=1)]), truth, np.eye(3))

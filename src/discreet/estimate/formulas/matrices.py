@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from discreet import limits
+from discreet.arguments import Floats
 from discreet.domains.columns import is_text
 from discreet.errors import EstimationError
 from discreet.estimate.formulas.distribution import Distribution
@@ -25,7 +25,6 @@ from discreet.estimate.formulas.mixed_text import MixedText
 from discreet.estimate.formulas.terms import Terms, read_terms
 from discreet.estimate.formulas.transforms import Fixed, fixed
 
-Floats = NDArray[np.float64]
 Batches = Callable[[], Iterable[pa.RecordBatch]]
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.checks import checked_names
 from discreet.estimate.likelihood.binary import BinaryRegression
@@ -21,8 +22,6 @@ from discreet.estimate.likelihood.rows import ArrayRows, Source, checked_rows
 from discreet.estimate.likelihood.scan import Scan, scan
 from discreet.estimate.likelihood.search import Found, loose, random_starts, search, search_with_sample
 from discreet.estimate.likelihood.yes_no import BinaryModel
-
-Floats = NDArray[np.float64]
 
 
 def binary_regression(
@@ -146,6 +145,7 @@ def fit_binary(source: Source, link: Link, names: tuple[str, ...], penalty: str 
         link,
         facts,
         source,
+        refit=partial(fit_binary, link=link, names=names, penalty=penalty),
         penalty=penalty,
         stratified=facts.stratified,
     )

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
+from discreet.engines import Local
 from discreet.estimate.likelihood.sampling import SampleSums, Sampling
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +26,9 @@ class Terms:
     value: float
     score: Floats
     information: Floats
+
+    def __add__(self, other: Terms) -> Terms:
+        return Terms(self.value + other.value, self.score + other.score, self.information + other.information)
 
 
 class Chunk(Protocol):
@@ -122,19 +125,14 @@ class Objective:
     def value(self, theta: Floats) -> float:
         """Log-likelihood: one pass."""
         self.passes += 1
-        return float(sum(self.model.value(theta, rows) for rows in self.source.chunks())) / self.unit
+        return Local().sum(self.source.chunks(), lambda rows: self.model.value(theta, rows), 0.0) / self.unit
 
     def terms(self, theta: Floats, curvature: str) -> Terms:
         """Log-likelihood, score and information: one pass."""
         self.passes += 1
-        size = theta.size
-        value, score, information = 0.0, np.zeros(size), np.zeros((size, size))
-        for rows in self.source.chunks():
-            one = self.model.terms(theta, rows, curvature)
-            value += one.value
-            score += one.score
-            information += one.information
-        return Terms(value / self.unit, score / self.unit, information / self.unit)
+        nothing = Terms(0.0, np.zeros(theta.size), np.zeros((theta.size, theta.size)))
+        total = Local().sum(self.source.chunks(), lambda rows: self.model.terms(theta, rows, curvature), nothing)
+        return Terms(total.value / self.unit, total.score / self.unit, total.information / self.unit)
 
     def moments(self, theta: Floats) -> Moments:
         """Both informations and the sums of squared scores: one pass."""
