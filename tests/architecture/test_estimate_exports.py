@@ -9,7 +9,7 @@ import pytest
 from discreet import estimate
 
 FUNCTIONS = {
-    "binary_regression": ["X", "y", "p00", "p11"],
+    "binary_regression": ["X", "y", "p00", "p11", "link", "weights", "offset", "clusters", "names"],
     "binary_regression_batches": ["batches"],
     "compare": ["fits", "level", "method"],
     "crosstab": None,

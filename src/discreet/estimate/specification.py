@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +16,13 @@ from discreet.engines import Local
 from discreet.errors import EstimationError
 from discreet.estimate.columns import ReleaseColumn
 from discreet.estimate.formulas import Matrices, Sides, read_formula
+from discreet.estimate.likelihood.result import LikelihoodFit
+from discreet.estimate.m_estimation.result import MEstimate
 from discreet.estimate.rows import Rows
 from discreet.manifest import Block, Release
 from discreet.mechanisms import ZeroInflatedLaplace
+
+Fit = TypeVar("Fit", bound=LikelihoodFit | MEstimate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,9 +164,10 @@ class Specification:
             return f"P({what})" if family == "binary" else what
         return f"E({self.outcome})" if family in ("linear", "poisson") else self.outcome
 
-    def finished(self, fit: Any, family: str, rows: Rows, *notes: str) -> Any:
+    def finished(self, fit: Fit, family: str, rows: Rows, *notes: str) -> Fit:
         """The fit with the formula, what it models, and how many rows were left out."""
-        dropped = (f"{rows.left_out:,} rows with a missing value were dropped",) if rows.left_out else ()
+        plural = "s" if rows.left_out != 1 else ""
+        dropped = (f"{rows.left_out:,} row{plural} with a missing value left out",) if rows.left_out else ()
         told = (*fit.notes, *dropped, *notes)
         return replace(fit, notes=told, formula=self.formula.strip(), modelled=self.modelled(family))
 

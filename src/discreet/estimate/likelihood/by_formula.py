@@ -40,8 +40,7 @@ def yes_no_outcome(asked: Specification) -> BinaryRegression:
     else:
         held = _labels(reader.joined(rows.batches()), matrices, column.channels)
         fit = fit_binary(ArrayRows(held.checked()), link_named(link), matrices.names, asked.penalty)
-    finished: BinaryRegression = asked.finished(fit, "binary", rows)
-    return finished
+    return asked.finished(fit, "binary", rows)
 
 
 def one_of_k_outcome(asked: Specification) -> MultinomialRegression:
@@ -55,8 +54,7 @@ def one_of_k_outcome(asked: Specification) -> MultinomialRegression:
     fit = multinomial_regression(
         **_matrix(batch, matrices), **_reports(batch, column.channels), **_names(asked, column, matrices)
     )
-    finished: MultinomialRegression = asked.finished(fit, "multinomial", rows)
-    return finished
+    return asked.finished(fit, "multinomial", rows)
 
 
 def randomised_predictor(asked: Specification) -> PredictorRegression:
@@ -81,8 +79,7 @@ def randomised_predictor(asked: Specification) -> PredictorRegression:
         **_names(asked, column, matrices),
         family="gaussian" if family == "linear" else asked.link or "logit",
     )
-    finished: PredictorRegression = asked.finished(fit, family, rows)
-    return finished
+    return asked.finished(fit, family, rows)
 
 
 def _labels(batch: reader.Batch, matrices: Matrices, channels: Channels) -> Batch:

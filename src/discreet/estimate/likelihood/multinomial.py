@@ -220,22 +220,9 @@ def multinomial_regression(
     names: Sequence[str] | None = None,
     classes: Sequence[Any] | None = None,
 ) -> MultinomialRegression:
-    """Multinomial logit of a one-of-k answer, from reports through any k×r channel.
+    """Multinomial logit of a one-of-k answer, from reports through any k×r channel with independent rows.
 
-    Parameters
-    ----------
-    X : array or table (rows, columns)
-        Covariates, as they are.
-    y : array
-        Report codes, from 0.
-    mechanism : FiniteMechanism, matrix, or mapping from name to either
-        The channel ``Q[truth, report]``; there may be more or fewer reports than classes, as long as its rows are
-        linearly independent. With a mapping, ``designs`` names the one of every row.
-    designs : array, optional
-    weights, clusters, strata, names
-        As for :func:`binary_regression`.
-    classes : sequence, optional
-        Names of the classes; the first is the reference.
+    The arguments are those of :func:`binary_regression`; ``classes`` names the classes, the first is the reference.
     """
     about = {"designs": designs, "weights": weights, "clusters": clusters, "strata": strata}
     sample = class_sample(X, y, mechanism, **about, names=names, classes=classes)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.engines import Local
@@ -29,22 +28,6 @@ class Terms:
 
     def __add__(self, other: Terms) -> Terms:
         return Terms(self.value + other.value, self.score + other.score, self.information + other.information)
-
-
-class Chunk(Protocol):
-    """Rows of any model."""
-
-    @property
-    def clusters(self) -> NDArray[Any] | None:
-        """The cluster of each row."""
-
-    @property
-    def strata(self) -> NDArray[Any] | None:
-        """The stratum of each row."""
-
-    @property
-    def size(self) -> int:
-        """Number of rows."""
 
 
 class Model(Protocol):

@@ -171,18 +171,11 @@ def predictor_regression(
     ----------
     outcome : array
         The public outcome: 0/1 for "logit" and "probit", numbers for "gaussian".
-    X : array or table (rows, columns)
-        Public covariates, as they are; the first column must be constant when ``truth="marginal"``.
-    y : array
-        Reports of the randomised answer, codes from 0.
-    mechanism, designs
-        As for :func:`multinomial_regression`.
-    family : {"logit", "probit", "gaussian"}
     truth : {"covariates", "marginal"}
-        The model of the truth: a (multinomial) logit on all of X, or the same frequencies for everybody. If the truth
-        depends on X, "marginal" is wrong and biases the effects.
-    weights, clusters, strata, names, classes
-        As for :func:`multinomial_regression`.
+        The model of the truth: a (multinomial) logit on all of X, or the same frequencies for everybody (the first
+        column of X must then be constant). If the truth depends on X, "marginal" is wrong and biases the effects.
+
+    The other arguments are those of :func:`multinomial_regression`.
     """
     family_model = outcome_model(family)
     truth = arguments.choice(truth, "truth", ("covariates", "marginal"), EstimationError)

@@ -129,21 +129,10 @@ class Source(Protocol):
         """All rows; a new pass each time."""
 
 
-class Divisible(Protocol):
-    """Rows of any model that can be cut into chunks."""
-
-    @property
-    def size(self) -> int:
-        """Number of rows."""
-
-    def take(self, which: Any) -> Any:
-        """Some of these rows."""
-
-
 class ArrayRows:
-    """Rows held in memory."""
+    """Rows of any model, held in memory."""
 
-    def __init__(self, rows: Divisible) -> None:
+    def __init__(self, rows: Any) -> None:
         self.rows = rows
         self._chunks = [rows.take(slice(start, start + CHUNK)) for start in range(0, rows.size, CHUNK)]
 

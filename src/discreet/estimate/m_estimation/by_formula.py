@@ -53,8 +53,7 @@ def numeric_predictors(asked: Specification) -> MEstimate:
     survey = asked.release.survey
     unused = any(name is not None for name in (survey.weight, survey.strata, survey.cluster))
     note = "the survey weights, strata and clusters of the manifest are not used by this kind of regression"
-    finished: MEstimate = asked.finished(fit, family, rows, *([note] if unused else []))
-    return finished
+    return asked.finished(fit, family, rows, *([note] if unused else []))
 
 
 def _loss(asked: Specification, family: str) -> Any:
