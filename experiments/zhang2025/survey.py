@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.estimate.likelihood import BinaryRegression, binary_regression, compare
+from discreet.estimate import BinaryRegression, binary_regression, compare
 from discreet.estimate.likelihood.links import link_named
 from experiments.reporting import Check, Table
 

@@ -12,7 +12,7 @@ import pytest
 import discreet
 
 ROOT = Path(discreet.__file__).parent
-LAYERS = ["domains", "privacy", "randomness", "mechanisms", "manifest", "estimate", "design", "publish"]
+LAYERS = ["domains", "privacy", "randomness", "mechanisms", "engines", "manifest", "estimate", "design", "publish"]
 EDGES = ["audit", "plots", "cli"]
 BASE = {"arguments", "errors", "limits", "plain_text", "_version"}
 HEAVY = ["scipy.optimize", "scipy.stats", "pandas", "formulaic", "matplotlib", "typer"]

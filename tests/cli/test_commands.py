@@ -87,7 +87,7 @@ def test_the_whole_chain(survey):
         estimated = discreet("estimate", "frequencies", out, "cheated", "--by", "sex", folder=survey)
         assert estimated.returncode == 0, estimated.stderr
         assert "interval" in estimated.stdout
-        fitted = discreet("estimate", "glm", out, "cheated ~ C(sex)", "--link", "probit", folder=survey)
+        fitted = discreet("estimate", "regression", out, "cheated ~ C(sex)", "--link", "probit", folder=survey)
         assert fitted.returncode == 0, fitted.stderr
         assert "P>|z|" in fitted.stdout
         crossed = discreet("estimate", "crosstab", out, "cheated", "region", folder=survey)
@@ -135,7 +135,7 @@ def test_groups_by_several_columns(survey):
 def test_json_of_a_regression_holds_the_intervals(survey):
     """At the level that was asked for, also side by side with the naive fit."""
     discreet("release", "data.parquet", "plan.toml", "-o", "out.parquet", folder=survey)
-    asked = ("estimate", "glm", "out.parquet", "cheated ~ sex", "--json")
+    asked = ("estimate", "regression", "out.parquet", "cheated ~ sex", "--json")
     narrow, wide = (json.loads(discreet(*asked, "--level", level, folder=survey).stdout) for level in (0.5, 0.99))
     assert (narrow["level"], wide["level"]) == (0.5, 0.99)
     for (low, high), (lower, higher) in zip(narrow["interval"], wide["interval"], strict=True):
@@ -145,15 +145,25 @@ def test_json_of_a_regression_holds_the_intervals(survey):
     assert both["level"] == 0.5
 
 
+def test_a_formula_may_come_before_its_file(survey):
+    """Either order gives the same fit; the family and the method are options."""
+    discreet("release", "data.parquet", "plan.toml", "-o", "out.parquet", "--no-ledger", folder=survey)
+    options = ("--family", "binary", "--method", "likelihood", "--json")
+    one = discreet("estimate", "regression", "out.parquet", "cheated ~ sex", *options, folder=survey)
+    other = discreet("estimate", "regression", "cheated ~ sex", "out.parquet", *options, folder=survey)
+    assert one.returncode == 0, one.stderr
+    assert one.stdout == other.stdout
+
+
 def test_a_penalised_fit_by_name(survey):
     """--penalty firth is said in the table and in JSON; another name is refused with exit code 2."""
     discreet("release", "data.csv", "plan.toml", "-o", "o.csv", "--no-ledger", folder=survey)
-    fitted = discreet("estimate", "glm", "o.csv", "cheated ~ sex", "--penalty", "firth", folder=survey)
+    fitted = discreet("estimate", "regression", "o.csv", "cheated ~ sex", "--penalty", "firth", folder=survey)
     assert fitted.returncode == 0, fitted.stderr
     assert "Firth's penalty" in fitted.stdout
-    told = discreet("estimate", "glm", "o.csv", "cheated ~ sex", "--penalty", "firth", "--json", folder=survey)
+    told = discreet("estimate", "regression", "o.csv", "cheated ~ sex", "--penalty", "firth", "--json", folder=survey)
     assert json.loads(told.stdout)["penalty"] == "firth"
-    refused = discreet("estimate", "glm", "o.csv", "cheated ~ sex", "--penalty", "ridge", folder=survey)
+    refused = discreet("estimate", "regression", "o.csv", "cheated ~ sex", "--penalty", "ridge", folder=survey)
     assert refused.returncode == 2
     assert 'penalty must be "firth"' in refused.stderr
 
@@ -162,7 +172,7 @@ def test_pictures_are_drawn_on_request(survey):
     """Frequencies and compared coefficients can be drawn; an unknown kind of picture is refused."""
     discreet("release", "data.csv", "plan.toml", "-o", "o.csv", "--no-ledger", folder=survey)
     drawn = discreet("estimate", "frequencies", "o.csv", "region", "--plot", "f.png", folder=survey)
-    forest = discreet("estimate", "glm", "o.csv", "cheated ~ sex", "--compare", "--plot", "g.svg", folder=survey)
+    forest = discreet("estimate", "regression", "o.csv", "cheated ~ sex", "--compare", "--plot", "g.svg", folder=survey)
     refused = discreet("estimate", "frequencies", "o.csv", "region", "--plot", "f.bmp", folder=survey)
     assert drawn.returncode == forest.returncode == 0, drawn.stderr + forest.stderr
     assert (survey / "f.png").stat().st_size > 5000
@@ -208,8 +218,11 @@ BAD = {
     "level": (["design", "plan.toml", "--rows", "100", "--level", "2"], "level"),
     "rows missing": (["design", "plan.toml"], "--rows"),
     "rows zero": (["design", "plan.toml", "--rows", "0"], "--rows"),
-    "unknown link": (["estimate", "glm", "data.parquet", "cheated ~ sex", "--link", "x"], "manifest"),
-    "plot without compare": (["estimate", "glm", "data.parquet", "cheated ~ sex", "--plot", "x.png"], "--compare"),
+    "unknown link": (["estimate", "regression", "data.parquet", "cheated ~ sex", "--link", "x"], "manifest"),
+    "plot without compare": (
+        ["estimate", "regression", "data.parquet", "cheated ~ sex", "--plot", "x.png"],
+        "--compare",
+    ),
     "unknown command": (["divine", "x"], "divine"),
     "unknown option": (["design", "plan.toml", "--rows", "3", "--colour"], "colour"),
 }

@@ -54,7 +54,15 @@ def test_from_plan_to_regression(folder):
     assert done.returncode == 0, done.stderr
     assert '"age": 2 numbers outside' in done.stderr
     fit = discreet(
-        "estimate", "regression", "out.parquet", "income ~ age + bmi", "--loss", "check", "--tau", "0.5", folder=folder
+        "estimate",
+        "regression",
+        "out.parquet",
+        "income ~ age + bmi",
+        "--family",
+        "quantile",
+        "--tau",
+        "0.5",
+        folder=folder,
     )
     assert fit.returncode == 0, fit.stderr
     assert "check (tau = 0.5)" in fit.stdout
@@ -74,11 +82,11 @@ def test_losses_and_missing_rows_on_the_command_line(folder):
     done = discreet("release", "data.parquet", "plan.toml", "-o", "more.parquet", "--no-ledger", folder=folder)
     assert done.returncode == 0, done.stderr
     regress = ("estimate", "regression", "more.parquet")
-    fit = discreet(*regress, "income ~ age + bmi", "--loss", "huber", "--threshold", 20, folder=folder)
+    fit = discreet(*regress, "income ~ age + bmi", "--family", "huber", "--threshold", 20, folder=folder)
     assert fit.returncode == 0, fit.stderr
     assert "huber (threshold = 20)" in fit.stdout
     assert discreet(*regress, "income ~ age", "--threshold", 20, folder=folder).returncode == 2
-    fit = discreet(*regress, "rich ~ age + bmi", "--loss", "logistic", folder=folder)
+    fit = discreet(*regress, "rich ~ age + bmi", "--family", "binary", folder=folder)
     assert fit.returncode == 0, fit.stderr
     wrong = discreet(*regress, "income ~ age + note", folder=folder)
     assert wrong.returncode == 2

@@ -131,7 +131,7 @@ def test_codes_out_of_range_name_the_row_only(dtype, size):
             'target must be "population" or "table"',
         ),
         ({"counts": [1, 2], "mechanism": GeneralizedResponse(2, 1.0), "labels": ["a"]}, "1 labels"),
-        ({"reports": [0, 1], "mechanism": GeneralizedResponse(2, 1.0), "weights": [1]}, "one entry per report"),
+        ({"reports": [0, 1], "mechanism": GeneralizedResponse(2, 1.0), "weights": [1]}, "one entry per row"),
         ({"reports": [0, 1], "mechanism": GeneralizedResponse(2, 1.0), "weights": [1, 0]}, "row 1 .*positive"),
         ({"reports": [0, 1], "mechanism": GeneralizedResponse(2, 1.0), "weights": [-1, 1]}, "row 0 .*positive"),
         ({"reports": [0, 1], "mechanism": GeneralizedResponse(2, 1.0), "weights": [math.inf, 1]}, "row 0"),

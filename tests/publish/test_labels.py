@@ -38,7 +38,7 @@ def test_the_design_is_the_one_for_the_regression():
     X = np.column_stack([np.ones(4000), data["age"].to_numpy(), np.array(data["sex"].to_pylist()) == "m"])
     assert done.mechanism("cheated") == design.label(1.0, 0.3, X, [-3.0, 0.02, 0.3]).mechanism
     assert done.guarantee.fits(1.0, 0.3)
-    fit = estimate.glm("cheated ~ age + C(sex)", done)
+    fit = estimate.regression("cheated ~ age + C(sex)", done)
     assert fit.converged
 
 

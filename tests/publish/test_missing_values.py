@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.errors import EstimationError, InputError, PlanError, ReleaseError
-from discreet.estimate import frequencies, glm
+from discreet.estimate import frequencies, regression
 from discreet.manifest import Release
 from discreet.publish import Plan
 from discreet.publish import release as publish
@@ -61,7 +61,7 @@ def test_declared_text_is_missing_everywhere(source, tmp_path, ending):
     assert blank == {"age": [3, 10, 11], "sex": [5], "cheated": [7, 8]}
     assert out.manifest.columns[0].type == "integer"
     assert frequencies(out, "cheated", by="sex").groups == ["f", "m", "(missing)"]
-    assert glm("cheated ~ age", out, "drop").names == ("Intercept", "age")
+    assert regression("cheated ~ age", out, missing="drop").names == ("Intercept", "age")
 
 
 def test_without_a_declaration_nothing_is_guessed(source):
@@ -130,11 +130,11 @@ def test_numbers_with_a_few_texts_are_refused_in_a_formula():
     with pytest.raises(
         EstimationError, match=r'column "age" .* 2 cells are text; .*missing_values .* C\(age\)'
     ) as error:
-        glm("cheated ~ age", out)
+        regression("cheated ~ age", out)
     assert SECRET not in str(error.value)
-    assert len(glm("cheated ~ C(sex)", out).names) == 3
+    assert len(regression("cheated ~ C(sex)", out).names) == 3
     with pytest.raises(EstimationError, match="cells are text"):
-        glm("cheated ~ sex", out)
+        regression("cheated ~ sex", out)
 
 
 def test_many_numbers_with_one_text_are_told_from_too_many_categories():
@@ -143,4 +143,4 @@ def test_many_numbers_with_one_text_are_told_from_too_many_categories():
     table = pa.table({"age": amounts, "sex": ["f", "m"] * 1000, "cheated": ["no", "yes"] * 1000})
     out = publish(table, plan(missing=None), randomness=Randomness.seeded(1))
     with pytest.raises(EstimationError, match="1 cell is text"):
-        glm("cheated ~ age", out)
+        regression("cheated ~ age", out)

@@ -11,7 +11,7 @@ import pytest
 from discreet import DomainError, Plan, PlanError, Randomness, Release, release
 from discreet.audit import audit
 from discreet.errors import EstimationError
-from discreet.estimate import frequencies, glm, losses, regression
+from discreet.estimate import frequencies, regression
 from discreet.mechanisms import ZeroInflatedLaplace
 from discreet.publish.plan.numeric import ClippedWarning
 
@@ -157,8 +157,8 @@ def test_reports_survive_a_file(tmp_path, kind):
 
 def test_regression_by_formula_with_the_outcome_in_the_same_block(released):
     """Income ~ age + bmi: all three are noisy, and the coefficients come back."""
-    for loss in ("squared", "check"):
-        result = regression("income ~ age + bmi", released, loss)
+    for family in ("auto", "quantile"):
+        result = regression("income ~ age + bmi", released, family)
         assert result.names == ("age", "bmi", "Intercept")
         assert np.all(np.abs((result.coefficients - [0.5, 0.8, 10]) / result.std_error)[:2] < 4.5)
 
@@ -168,22 +168,31 @@ def test_regression_by_formula_with_other_outcomes(released):
     public = regression("score ~ age + sex", released)
     assert public.names == ("age", "Intercept", "sex[T.m]")
     assert np.all(np.abs((public.coefficients - [0.1, 0, 0]) / public.std_error) < 4.5)
-    yes = regression("ill ~ age", released, "logistic")
+    yes = regression("ill ~ age", released)
+    assert (yes.loss, yes.modelled) == ("logistic", 'P(ill = "yes")')
     assert np.all(np.abs((yes.coefficients - [1 / 15, -48 / 15]) / yes.std_error) < 4.5)
-    quantile = regression("score ~ age", released, "check", tau=0.25)
+    quantile = regression("score ~ age", released, "quantile", tau=0.25)
     assert quantile.loss == "check (tau = 0.25)"
-    assert regression("score ~ age", released, losses.Huber(2.0)).converged
+    assert regression("score ~ age", released, "huber", threshold=2.0).converged
 
 
 @pytest.mark.parametrize(
     ("formula", "options", "message"),
     [
-        ("score ~ sex", {}, "no predictor"),
-        ("score ~ ill", {}, "one zero-inflated Laplace block"),
+        ("score ~ sex", {}, "no column of the formula was randomised"),
+        ("score ~ ill + age", {}, "one zero-inflated Laplace block"),
+        ("age ~ score", {}, "ordinary least squares on the reports"),
         ("score ~ np.log(age)", {}, "term of its own"),
         ("score ~ weight", {}, "does not have"),
         ("age ~ age", {}, "both sides"),
-        ("sex ~ age", {}, "must be a number"),
+        ("sex ~ age", {"family": "linear"}, "must be a number or have two values"),
+        ("score ~ age", {"family": "binary"}, "an outcome with two values"),
+        ("score ~ age", {"link": "probit"}, "link belongs to a yes/no outcome"),
+        ("ill ~ age", {"link": "cauchit"}, "logit or probit"),
+        ("score ~ age", {"method": "likelihood"}, "corrected"),
+        ("score ~ age", {"family": "multinomial"}, "families linear, binary, poisson"),
+        ("score ~ age", {"penalty": "firth"}, "yes/no outcome only"),
+        ("score ~ age", {"threshold": 0.5}, "threshold belongs"),
         ("score ~ age", {"tau": 0.5}, "tau belongs"),
         ("score ~ age", {"missing": "guess"}, "missing"),
         ("score", {}, "outcome ~"),
@@ -196,9 +205,31 @@ def test_formulas_that_cannot_be_fitted(released, formula, options, message):
 
 
 def test_other_estimators_say_that_numbers_are_not_theirs(released):
-    """Frequencies, tables and glm are for finitely many reports."""
+    """Frequencies and tables are for finitely many reports."""
     with pytest.raises(EstimationError, match="finitely many"):
         frequencies(released, "age")
-    for formula in ("age ~ score", "score ~ age"):
-        with pytest.raises(EstimationError, match=r"estimate\.regression"):
-            glm(formula, released)
+
+
+def test_the_noise_ignored_stands_beside_the_corrected_fit(released):
+    """compare: noise in a predictor draws its coefficient to zero, and the correction undoes that."""
+    both = regression("score ~ age", released, compare=True)
+    corrected, naive = both.estimate[:, 0]
+    assert abs(corrected - 0.1) < 4.5 * both.std_error[0, 0]
+    assert naive < 0.1 - 8 * both.std_error[1, 0]
+    assert regression("score ~ age", released, method="naive").coefficients[0] == naive
+
+
+def test_a_public_outcome_of_two_values_is_a_yes_no_outcome(released):
+    """Text or numbers: two values mean a logistic loss, and the second one counts as "yes"."""
+    fit = regression("sex ~ age", released)
+    assert (fit.loss, fit.modelled) == ("logistic", 'P(sex = "m")')
+    assert abs(fit.coefficients[0]) < 4.5 * fit.std_error[0]
+
+
+def test_two_numeric_blocks_are_corrected_each_by_its_own(released):
+    """An outcome with noise from another block than the predictors."""
+    first, second = dict(BLOCK), {**BLOCK, "columns": ["income"], "domain": {"box": {"low": [0], "high": [100]}}}
+    first |= {"columns": ["age", "bmi"], "domain": {"box": {"low": [18, 15], "high": [78, 45]}}}
+    plan = Plan.from_dict({"format": 1, "private": [first, second]})
+    fit = regression("income ~ age + bmi", release(people(), plan, randomness=Randomness.seeded(5)))
+    assert np.all(np.abs((fit.coefficients - [0.5, 0.8, 10]) / fit.std_error) < 4.5)

@@ -28,6 +28,8 @@ from discreet import (
     mechanisms,
     privacy,
 )
+from discreet.estimate.likelihood.multinomial import multinomial_regression
+from discreet.estimate.likelihood.predictor import predictor_regression
 
 
 @dataclass(frozen=True)
@@ -360,7 +362,7 @@ def calls() -> Iterator[Call]:
     yield Call("BinaryRegression.interval", label_fit.interval, {"level": 0.95, "method": "wald"})
     yield Call(
         "multinomial_regression",
-        estimate.multinomial_regression,
+        multinomial_regression,
         {
             "X": data["X"],
             "y": data["three"],
@@ -375,7 +377,7 @@ def calls() -> Iterator[Call]:
     )
     yield Call(
         "predictor_regression",
-        estimate.predictor_regression,
+        predictor_regression,
         {
             "outcome": data["X"][:, 1],
             "X": data["X"][:, :1],
@@ -387,18 +389,24 @@ def calls() -> Iterator[Call]:
         },
     )
     yield Call("compare", estimate.compare, {"fits": {"one": label_fit}, "level": 0.95, "method": None})
+    asked = {
+        "release": released,
+        "link": None,
+        "method": "auto",
+        "missing": "error",
+        "penalty": None,
+        "compare": False,
+        "level": 0.95,
+    }
     yield Call(
-        "glm",
-        estimate.glm,
-        {
-            "formula": "a ~ age",
-            "release": released,
-            "missing": "error",
-            "link": "logit",
-            "compare": False,
-            "penalty": None,
-            "level": 0.95,
-        },
+        "regression",
+        estimate.regression,
+        {"formula": "a ~ age", "family": "binary", "tau": None, "threshold": None, **asked},
+    )
+    yield Call(
+        "regression on numbers",
+        estimate.regression,
+        {"formula": "age ~ u", "family": "quantile", "tau": 0.4, "threshold": None, **asked},
     )
     yield Call(
         "m_estimate",
@@ -414,19 +422,6 @@ def calls() -> Iterator[Call]:
             "outcome_mechanism": None,
             "names": None,
             "randomness": Randomness.seeded(3),
-        },
-    )
-    yield Call(
-        "regression",
-        estimate.regression,
-        {
-            "formula": "age ~ u",
-            "release": released,
-            "loss": "squared",
-            "tau": None,
-            "threshold": None,
-            "method": "exact",
-            "missing": "error",
         },
     )
     # release

@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from discreet import Box, Guarantee, Plan, Randomness, Release, audit, design, estimate, mechanisms, publish
-from discreet.estimate.likelihood.streaming import Batch
+from discreet.estimate import Batch
+from discreet.estimate.likelihood.multinomial import multinomial_regression
 from discreet.manifest.signature import PublicKey, SigningKey, new_keys
 from tests.security.calls import Call, sample, small_plan, small_release
 
@@ -77,7 +78,7 @@ def _regressions() -> Iterator[Call]:
         estimate.binary_regression_batches,
         {"batches": [batch], "link": "logit", "names": None, "penalty": None},
     )
-    classes = estimate.multinomial_regression(data["X"], data["three"], mechanisms.GeneralizedResponse(3, 1.0))
+    classes = multinomial_regression(data["X"], data["three"], mechanisms.GeneralizedResponse(3, 1.0))
     yield Call("MultinomialRegression.interval", classes.interval, {"level": 0.95, "method": None})
     yield Call("MultinomialRegression.predict", classes.predict, {"X": data["X"]})
     yield Call("MultinomialRegression.test", classes.test, {"names": classes.names[0], "method": "wald", "value": 0.0})

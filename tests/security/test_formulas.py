@@ -12,7 +12,7 @@ import pyarrow.csv as pa_csv
 import pytest
 
 from discreet.errors import DiscreetError, EstimationError, PlanError
-from discreet.estimate import glm
+from discreet.estimate import regression
 from discreet.estimate.formulas import Matrices, read_formula, read_terms
 from discreet.publish import check, release
 from tests.security.conftest import bounded
@@ -156,7 +156,7 @@ def test_no_name_of_the_caller_is_seen():
 def test_what_users_of_other_software_write_gets_a_sentence(formula, words):
     """Common notation that means something else here is named, with what to write instead."""
     with pytest.raises(EstimationError, match=words) as caught:
-        glm(formula, released())
+        regression(formula, released())
     assert "\n" not in str(caught.value)
 
 

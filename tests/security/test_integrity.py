@@ -331,8 +331,8 @@ def test_changed_cells_of_a_csv_are_found(csv, attack):
     [
         lambda r: estimate.frequencies(r, "cheated"),
         lambda r: estimate.crosstab(r, "copied", "cheated"),
-        lambda r: estimate.glm("cheated ~ age", r),
-        lambda r: estimate.glm("cheated ~ age", r, missing="drop"),
+        lambda r: estimate.regression("cheated ~ age", r),
+        lambda r: estimate.regression("cheated ~ age", r, missing="drop"),
         lambda r: r.to_arrow(["cheated"]),
     ],
 )
@@ -353,7 +353,7 @@ def test_weights_that_are_none_are_found(unsigned, weight):
     opened = Release.open(unsigned)
     for learn in (
         lambda: estimate.frequencies(opened, "cheated", weights="w"),
-        lambda: estimate.glm("cheated ~ age", opened),
+        lambda: estimate.regression("cheated ~ age", opened),
     ):
         with pytest.raises(InputError, match="row 7"):
             learn()

@@ -85,13 +85,26 @@ def crosstab_command(
     emit(f"{result.summary(level=level)}\n\n{words}", found, as_json)
 
 
-@estimate_app.command("glm")
+@estimate_app.command("regression")
 @command
-def glm_command(
-    path: File,
-    formula: Annotated[str, typer.Argument(help='For example "cheated ~ age + C(sex)".')],
-    link: Annotated[str, typer.Option(help="logit, probit, cauchit or cloglog.")] = "logit",
+def regression_command(
+    path: Annotated[str, typer.Argument(help="A released CSV or Parquet file.")],
+    formula: Annotated[str, typer.Argument(help='For example "cheated ~ age + C(sex)"; may also come first.')],
+    family: Annotated[
+        str, typer.Option(help="auto, linear, binary, multinomial, poisson, quantile, huber or hinge.")
+    ] = "auto",
+    link: Annotated[
+        str | None, typer.Option(help="Of a yes/no outcome: logit (the default), probit, cauchit or cloglog.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option(help="auto, likelihood or corrected; for numbers with noise also drcl, sdrcl, sl or naive.")
+    ] = "auto",
     missing: Annotated[str, typer.Option(help="error, or drop: leave out incomplete rows and count them.")] = "error",
+    tau: Annotated[float | None, typer.Option(help="With --family quantile: which one; the median by default.")] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="With --family huber: where squares end, in units of the outcome; 1.345 residual spreads."),
+    ] = None,
     penalty: Annotated[
         str | None, typer.Option(help="firth: finite, less biased estimates for rare outcomes or strong randomisation.")
     ] = None,
@@ -100,50 +113,37 @@ def glm_command(
     plot: Annotated[Path | None, typer.Option(help="With --compare: draw a forest plot into this file.")] = None,
     as_json: Json = False,
 ) -> None:
-    """A regression on a randomised outcome or predictor, corrected with the mechanism in the manifest.
+    """A regression, corrected for how the columns of the formula were randomised.
 
-    Other columns of the formula must be public. Rows asked under different designs are corrected each by its own.
+    The manifest says how. The outcome or one predictor may be a randomised answer; predictors may be numbers that were
+    released with noise. Other columns are public. The error bars hold both sampling and randomisation.
     """
     from discreet.errors import EstimationError
-    from discreet.estimate import glm
+    from discreet.estimate import Comparison, regression
     from discreet.manifest import Release
 
     if plot is not None and not compare:
         raise EstimationError("--plot draws a comparison: add --compare")
-    result = glm(formula, Release.open(path), missing, link=link, compare=compare, penalty=penalty, level=level)
+    if "~" in path and "~" not in formula:  # no formula is without a tilde, and hardly a file has one
+        path, formula = formula, path
+    result = regression(
+        formula,
+        Release.open(path),
+        family,
+        link,
+        missing,
+        method,
+        tau=tau,
+        threshold=threshold,
+        penalty=penalty,
+        compare=compare,
+        level=level,
+    )
+    if not isinstance(result, Comparison):
+        emit(result.summary(level=level), result.to_dict(level=level), as_json)
+        return
     if plot is not None:
         from discreet.plots import plot_coefficients
 
         plot_coefficients(result, plot, title=formula)
-    if compare:
-        emit(result.summary(), result.to_dict(), as_json)
-    else:
-        emit(result.summary(level=level), result.to_dict(level=level), as_json)
-
-
-@estimate_app.command("regression")
-@command
-def regression_command(
-    path: File,
-    formula: Annotated[str, typer.Argument(help='For example "income ~ age + bmi".')],
-    loss: Annotated[str, typer.Option(help="squared, logistic, probit, poisson, check, huber or hinge.")] = "squared",
-    tau: Annotated[float | None, typer.Option(help="With --loss check: the quantile.")] = None,
-    threshold: Annotated[
-        float | None,
-        typer.Option(help="With --loss huber: where squares end, in units of the outcome; 1.345 residual spreads."),
-    ] = None,
-    method: Annotated[str, typer.Option(help="exact, drcl, sdrcl, sl or naive.")] = "exact",
-    missing: Annotated[str, typer.Option(help="error, or drop: leave out incomplete rows and count them.")] = "error",
-    level: Level = 0.95,
-    as_json: Json = False,
-) -> None:
-    """A regression on numeric columns that were released with zero-inflated Laplace noise.
-
-    Noise, rounding and randomised outcomes are read from the manifest and corrected for; the error bars hold both
-    sampling and noise.
-    """
-    from discreet.estimate import regression
-    from discreet.manifest import Release
-
-    result = regression(formula, Release.open(path), loss, tau, method, missing, threshold)
-    emit(result.summary(level=level), result.to_dict(level=level), as_json)
+    emit(result.summary(), result.to_dict(), as_json)

@@ -15,8 +15,9 @@ debiased answers:
 
 :func:`noncompliance` and :func:`noncompliance_regression` are for people who do not follow the design.
 
-Regressions are fitted by maximum likelihood through the channel: :func:`glm` by formula on a release,
-:func:`binary_regression`, :func:`multinomial_regression` and :func:`predictor_regression` on arrays.
+:func:`regression` fits a formula on a release: by maximum likelihood through the channel where one column with finitely
+many answers was randomised, by a corrected loss where several were or predictors are numbers with noise.
+:func:`binary_regression` and :func:`m_estimate` do the same on arrays.
 
 Estimates are never clipped: an unbiased frequency may lie outside [0, 1]. Intervals are, and one that becomes
 empty says that the reports contradict the design. Results are frozen and have one base, ``result``: ``.estimate``,
@@ -29,6 +30,7 @@ Reading order: ``moments`` (one debiased answer), ``spread`` (how shares vary), 
 ``woodruff`` for means and quantiles.
 """
 
+from discreet.estimate.comparison import Comparison, compare
 from discreet.estimate.compliance import (
     ComplianceTest,
     Noncompliance,
@@ -47,21 +49,19 @@ from discreet.estimate.identified import FrequencyBounds
 from discreet.estimate.independence import IndependenceTest
 from discreet.estimate.joint.table import JointTable, joint_table
 from discreet.estimate.likelihood import (
+    Batch,
     BinaryRegression,
-    Comparison,
+    LikelihoodFit,
     MultinomialRegression,
     PredictorRegression,
     binary_regression,
     binary_regression_batches,
-    compare,
-    glm,
-    multinomial_regression,
-    predictor_regression,
 )
-from discreet.estimate.m_estimation import MEstimate, losses, m_estimate, regression
+from discreet.estimate.m_estimation import MEstimate, losses, m_estimate
 from discreet.estimate.mean import mean
 from discreet.estimate.quantile import quantile
 from discreet.estimate.quantile_result import Quantiles
+from discreet.estimate.regression import regression
 from discreet.estimate.statistic import Statistic
 from discreet.estimate.top_frequencies import TopFrequencies
 from discreet.estimate.total import total
@@ -69,6 +69,7 @@ from discreet.estimate.totals import Totals
 from discreet.estimate.value_frequency import ValueFrequency
 
 __all__ = [
+    "Batch",
     "BinaryRegression",
     "Comparison",
     "ComplianceTest",
@@ -80,6 +81,7 @@ __all__ = [
     "GroupedFrequencies",
     "IndependenceTest",
     "JointTable",
+    "LikelihoodFit",
     "MEstimate",
     "MultinomialRegression",
     "Noncompliance",
@@ -98,15 +100,12 @@ __all__ = [
     "crosstab_of_reports",
     "expectation",
     "frequencies",
-    "glm",
     "joint_table",
     "losses",
     "m_estimate",
     "mean",
-    "multinomial_regression",
     "noncompliance",
     "noncompliance_regression",
-    "predictor_regression",
     "quantile",
     "regression",
     "total",

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from discreet.estimate.columns import Column
 from discreet.estimate.evidence import Evidence, simple_evidence
-from discreet.estimate.rows import Column, Rows, is_several
+from discreet.estimate.rows import Rows, is_several
 from discreet.estimate.survey import Roles, survey_evidence
 
 

@@ -15,14 +15,15 @@ from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.channels import Channels
 from discreet.estimate.collecting import declared, left_out_note
+from discreet.estimate.columns import Column as Reader
+from discreet.estimate.columns import ReleaseColumn
 from discreet.estimate.debiased_scores import Scores, transposed
 from discreet.estimate.intervals import checked_level, two_sided_quantile, two_tails
 from discreet.estimate.joint.channels import together
 from discreet.estimate.linearised_means import ScoreSums
 from discreet.estimate.result import Result, frozen, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
-from discreet.estimate.rows import Column as Reader
-from discreet.estimate.rows import ReleaseColumn, Rows, is_release
+from discreet.estimate.rows import Rows, is_release
 from discreet.estimate.scored_column import ScoredColumn, scored_column
 from discreet.estimate.survey import Roles
 from discreet.estimate.value_numbers import value_numbers

@@ -14,6 +14,7 @@ from discreet.errors import DomainError, EstimationError, ReleaseError
 from discreet.estimate.cell_table import CellTable
 from discreet.estimate.channels import Channels
 from discreet.estimate.collecting import collect, declared, left_out_note
+from discreet.estimate.columns import ArrayColumn, PublicColumn, ReleaseColumn
 from discreet.estimate.frequency_estimator import estimate_from
 from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.independence import IndependenceTest, independence_test
@@ -21,7 +22,7 @@ from discreet.estimate.joint.channels import JointChannels, together
 from discreet.estimate.joint.independence import joint_independence_test
 from discreet.estimate.joint.table import JointTable, joint_table
 from discreet.estimate.paired import PairedChannels
-from discreet.estimate.rows import ArrayColumn, PublicColumn, ReleaseColumn, is_release
+from discreet.estimate.rows import is_release
 from discreet.estimate.tally import LabelIndex
 from discreet.mechanisms import GeneralizedResponse
 

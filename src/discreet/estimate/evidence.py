@@ -8,10 +8,12 @@ from functools import cached_property
 
 import numpy as np
 
+from discreet.arguments import Floats
+from discreet.engines import Local
 from discreet.estimate.intervals import two_sided_quantile
 from discreet.estimate.rows import Batch
 from discreet.estimate.spread import Linearised
-from discreet.estimate.tally import Floats, Ints, count_reports
+from discreet.estimate.tally import Ints, count_reports
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +68,12 @@ class Evidence:
 
 def simple_evidence(batches: Iterable[Batch], reports: int) -> Evidence:
     """Counts only: no groups, weights, strata or clusters."""
-    counts = np.zeros(reports, np.int64)
-    for batch in batches:
+
+    def counted(batch: Batch) -> Ints:
         codes = batch.codes if batch.answered is None else batch.codes[batch.answered]
-        counts += count_reports(codes, reports, batch.first_row)
-    return Evidence(counts)
+        return count_reports(codes, reports, batch.first_row)
+
+    return Evidence(Local().sum(batches, counted, np.zeros(reports, np.int64)))
 
 
 def effective_size(evidence: Evidence, level: float) -> float | Floats:

@@ -12,12 +12,13 @@ from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.channels import Channels
 from discreet.estimate.collecting import collect, declared, group_names, left_out_note
+from discreet.estimate.columns import ArrayColumn, ReleaseColumn
 from discreet.estimate.evidence import Evidence
 from discreet.estimate.frequency_estimator import estimate_from
 from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.grouped import GroupedFrequencies
 from discreet.estimate.identified import FrequencyBounds, bounds_from
-from discreet.estimate.rows import ArrayColumn, ReleaseColumn, is_release
+from discreet.estimate.rows import is_release
 
 
 @overload

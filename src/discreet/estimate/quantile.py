@@ -13,12 +13,13 @@ from discreet.errors import EstimationError, NotIdentifiedError, ReleaseError
 from discreet.estimate.box_distribution import BoxDistribution, BoxThresholds
 from discreet.estimate.channels import Channels
 from discreet.estimate.collecting import collect, declared, group_names, left_out_note
+from discreet.estimate.columns import ArrayColumn, Column, ReleaseColumn
 from discreet.estimate.frequencies import frequencies
 from discreet.estimate.frequency_distribution import frequency_distribution
 from discreet.estimate.frequency_estimator import estimate_from
 from discreet.estimate.identified import Range
 from discreet.estimate.quantile_result import Quantiles, quantiles
-from discreet.estimate.rows import ArrayColumn, Column, ReleaseColumn, Rows, is_release
+from discreet.estimate.rows import Rows, is_release
 from discreet.estimate.scored_column import NumberColumn, as_numbers
 from discreet.estimate.survey import Roles
 from discreet.estimate.value_numbers import value_names, value_numbers

@@ -1,26 +1,32 @@
-"""Rows to learn from, batch by batch: from arrays in memory, or from a release and its manifest."""
+"""The one reader of rows, batch by batch: arrays in memory, or a release and its manifest.
+
+A batch holds the report codes of one or two columns, and whatever else is asked for: weights, strata, clusters, groups,
+and columns handed on as they are. Every estimator reads its rows here. It stands on the verbs of an engine.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from discreet import limits
+from discreet.arguments import Floats
 from discreet.domains.columns import as_arrow
+from discreet.engines import Local
 from discreet.errors import DomainError, EstimationError, ReleaseError
-from discreet.estimate.tally import Floats, LabelIndex, count_reports, report_codes
-from discreet.manifest.blocks import design_name
-
-if TYPE_CHECKING:
-    from discreet.estimate.channels import Channels
+from discreet.estimate.checks import checked_length, checked_weights, row_of
+from discreet.estimate.columns import Column
+from discreet.estimate.tally import count_reports
 
 #: Rows of an array handled at once when they carry more than a report.
 _ROWS = 1 << 20
+#: What is done with rows in which something is missing: kept and marked, refused, or left out and counted.
+Missing = Literal["keep", "error", "drop"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,21 +40,39 @@ class Batch:
     strata: Any = None
     clusters: Any = None
     groups: Any = None
+    table: pa.Table | None = None
+
+    def where(self, kept: NDArray[np.bool_]) -> Batch:
+        """Some of these rows."""
+        chosen = {field.name: _filtered(getattr(self, field.name), kept) for field in fields(self)}
+        return replace(self, **chosen)
 
 
-class Column(Protocol):
-    """How the codes of one column come out of a batch of rows."""
+def _filtered(values: Any, kept: NDArray[np.bool_]) -> Any:
+    if isinstance(values, list):
+        return [_filtered(one, kept) for one in values]
+    if isinstance(values, np.ndarray):
+        return values[kept]
+    return values.filter(pa.array(kept)) if isinstance(values, (pa.Array, pa.Table)) else values
 
-    @property
-    def reports(self) -> int:
-        """Number of codes."""
 
-    @property
-    def needs(self) -> list[str]:
-        """Columns of the release that are read."""
+def joined(batches: Iterable[Batch]) -> Batch:
+    """All batches as one; nothing must be marked as missing any more."""
+    parts = list(batches)
+    if not parts:
+        raise EstimationError("there are no complete rows, and nothing to fit")
 
-    def encode(self, read: Callable[[str], Any], rows: slice) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-        """Codes of these rows, and a mask of missing answers."""
+    def together(name: str) -> Any:
+        values = [getattr(part, name) for part in parts]
+        if values[0] is None or name == "first_row":
+            return values[0]
+        if isinstance(values[0], np.ndarray):
+            return np.concatenate(values)
+        if isinstance(values[0], pa.Table):
+            return pa.concat_tables(values, promote_options="permissive").combine_chunks()
+        return pa.chunked_array(values).combine_chunks()
+
+    return Batch(**{field.name: together(field.name) for field in fields(Batch)})
 
 
 def is_release(source: Any) -> bool:
@@ -56,161 +80,8 @@ def is_release(source: Any) -> bool:
     return hasattr(source, "block") and hasattr(source, "batches")
 
 
-class ArrayColumn:
-    """Report codes in memory, possibly of several designs."""
-
-    def __init__(self, reports: Any, channels: Channels, designs: Any = None) -> None:
-        self.codes = report_codes(reports)
-        self._channels = channels
-        if (designs is not None) != bool(channels.names):
-            raise EstimationError(
-                "designs= names the design of every row, and goes with a mapping from those names to mechanisms"
-            )
-        self._designs = None if designs is None else DesignOfRow(channels, "designs")
-        self._names = None if designs is None else checked_length(as_arrow(designs), self.codes.size, "designs")
-
-    @property
-    def reports(self) -> int:
-        """Number of codes, over all designs."""
-        return self._channels.reports
-
-    @property
-    def needs(self) -> list[str]:
-        """Nothing of a release."""
-        return []
-
-    def encode(self, read: Callable[[str], Any], rows: slice) -> tuple[NDArray[Any], None]:
-        """Codes of these rows."""
-        del read  # the codes are here already
-        codes = self.codes[rows]
-        if self._designs is None or self._names is None:
-            return codes, None
-        return self._designs.stack(codes, self._names[rows], rows.start), None
-
-
-class DesignOfRow:
-    """Places the reports of each design side by side."""
-
-    def __init__(self, channels: Channels, name: str) -> None:
-        self._channels = channels
-        self._name = name
-        self._index = LabelIndex(f'"{name}"')
-        self._position = {label: position for position, label in enumerate(channels.names)}
-
-    def stack(self, codes: NDArray[Any], names: Any, first_row: int) -> NDArray[np.int64]:
-        """Codes that count the reports of the designs before this one."""
-        found = self._index.encode(names, first_row)
-        positions = np.array([self._position.get(design_name(label), -1) for label in self._index.labels], np.int64)[
-            found
-        ]
-        if positions.size and positions.min() < 0:
-            row = first_row + int(np.flatnonzero(positions < 0)[0])
-            raise EstimationError(
-                f'"{self._name}": row {row} (counted from 0) names no design; known are '
-                + ", ".join(f'"{name}"' for name in self._channels.names)
-            )
-        sizes = np.array([one.shape[1] for one in self._channels.mechanisms])
-        wide = codes.astype(np.int64)
-        if wide.size and (wide.min() < 0 or np.any(wide >= sizes[positions])):
-            row = first_row + int(np.flatnonzero((wide < 0) | (wide >= sizes[positions]))[0])
-            raise EstimationError(f"row {row} (counted from 0): a report is out of range for its design")
-        return np.asarray(wide + self._channels.offsets[positions])
-
-
-class ReleaseColumn:
-    """The reports of a private column of a release, with the designs that its manifest names."""
-
-    def __init__(self, release: Any, column: str) -> None:
-        from discreet.estimate.channels import Channels
-
-        block = release.block(column)
-        self.column = column
-        self._domain = block.reports
-        self._missing = block.missing
-        self._by: str | None = block.by
-        designs: Mapping[str, Any] = block.designs if block.by is not None else {}
-        self.channels = Channels.of(designs or block.mechanism, block.domain)
-        self._designs = DesignOfRow(self.channels, block.by) if block.by is not None else None
-
-    @property
-    def reports(self) -> int:
-        """Number of codes, over all designs."""
-        return self.channels.reports
-
-    @property
-    def needs(self) -> list[str]:
-        """The column, and the public one that names the designs."""
-        return [self.column] if self._by is None else [self.column, self._by]
-
-    def encode(self, read: Callable[[str], Any], rows: slice) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-        """Codes of these rows, and which answers are missing."""
-        try:
-            codes, missing = self._domain.encode_with_missing(read(self.column))
-        except DomainError as error:
-            raise error.at(column=self.column, first_row=rows.start) from None
-        if missing is not None and self._missing != "public":
-            row = rows.start + int(np.flatnonzero(missing)[0])
-            raise EstimationError(f'column "{self.column}": row {row} (counted from 0) has no report')
-        if self._designs is not None and self._by is not None:
-            codes = self._designs.stack(codes, read(self._by), rows.start)
-        return codes, missing
-
-
-class PublicColumn:
-    """A public column of a release, coded in the sorted order of its labels."""
-
-    def __init__(self, name: str, index: LabelIndex, order: Sequence[int]) -> None:
-        self._name = name
-        self._index = index
-        self._rank = np.empty(len(order), np.int64)
-        self._rank[list(order)] = np.arange(len(order))
-
-    @property
-    def reports(self) -> int:
-        """Number of labels."""
-        return self._rank.size
-
-    @property
-    def needs(self) -> list[str]:
-        """The column."""
-        return [self._name]
-
-    def encode(self, read: Callable[[str], Any], rows: slice) -> tuple[NDArray[Any], None]:
-        """Codes of these rows."""
-        return self._rank[self._index.encode(read(self._name), rows.start)], None
-
-
-def checked_length(values: Any, rows: int, name: str) -> Any:
-    """Values, one per row."""
-    if len(values) != rows:
-        raise EstimationError(f"{name} must have one entry per report: {rows:,}, not {len(values):,}")
-    return values
-
-
-def checked_weights(values: Any, name: str, first_row: int) -> Floats:
-    """Survey weights of one batch: positive and finite.
-
-    Zero is refused: a row that stands for nobody would still count as a person in the variance.
-    """
-    try:
-        array = as_arrow(values)
-        if pa.types.is_dictionary(array.type):
-            array = array.dictionary_decode()
-        numbers = array.cast(pa.float64(), safe=False)
-    except (DomainError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise EstimationError(f"{name} must be numbers") from None
-    weights = numbers.fill_null(np.nan).to_numpy()
-    usable = (weights >= 1 / limits.LARGEST_NUMBER) & (weights <= limits.LARGEST_NUMBER)  # squares must not overflow
-    if not np.all(usable):
-        row = first_row + int(np.flatnonzero(~usable)[0])
-        raise EstimationError(
-            f"{name}: row {row} (counted from 0) must be a positive, finite number; leave out rows that do not count"
-        )
-    return np.asarray(weights)
-
-
 class Rows:
-    """The rows of arrays or of a release: codes of one or two columns, weights, strata, clusters and groups.
+    """The rows of arrays or of a release: codes of columns, weights, strata, clusters, groups, and more columns.
 
     Parameters
     ----------
@@ -221,6 +92,11 @@ class Rows:
         One column for frequencies, two for a cross-table; the codes of two are combined row by row.
     weights, strata, clusters : array, column name or None
     groups : array, column name, sequence of either, or None
+    table : sequence of str
+        Columns of the release that are handed on as they are.
+    missing : {"keep", "error", "drop"}
+        "keep": a row without an answer, whose blank is public, stays and is marked; a missing group is a group. The
+        others are for regressions, which need every column: a row in which one is blank is refused, or left out.
     """
 
     def __init__(
@@ -232,13 +108,18 @@ class Rows:
         weights: Any,
         strata: Any,
         clusters: Any,
-        groups: Any,
+        groups: Any = None,
+        table: Sequence[str] = (),
+        missing: Missing = "keep",
     ) -> None:
         self._release = release
         self._total = total
         self._columns = columns
         self._aside = {"weights": weights, "strata": strata, "clusters": clusters, "groups": groups}
-        #: Rows without an answer, whose blank is public: counted while the batches are read.
+        self._table = list(dict.fromkeys(table))
+        self._missing = missing
+        self._engine = Local()
+        #: Rows without an answer, or with something missing: counted while the batches are read.
         self.left_out = 0
         for role, given in self._aside.items():
             if is_several(given, release):
@@ -282,28 +163,52 @@ class Rows:
     def batches(self) -> Iterator[Batch]:
         """All rows; a new pass each time."""
         self.left_out = 0
-        if self._release is None:
-            yield from self._from_arrays()
-        else:
-            yield from self._from_release()
+        pieces = self._from_arrays() if self._release is None else self._from_release()
+        read = self._engine.map_batches(pieces, lambda piece: self._batch(*piece))
+        return read if self._missing == "keep" else (batch for batch in read if batch.codes.size)
 
-    def _from_arrays(self) -> Iterator[Batch]:
+    def _from_arrays(self) -> Iterator[tuple[Mapping[str, Any], slice]]:
         alone = len(self._columns) == 1 and all(given is None for given in self._aside.values())
         step = max(self._total, 1) if alone else _ROWS
         for start in range(0, self._total, step):
-            yield self._batch({}, slice(start, min(start + step, self._total)))
+            yield {}, slice(start, min(start + step, self._total))
 
-    def _from_release(self) -> Iterator[Batch]:
-        names = {name for column in self._columns for name in column.needs}
+    def _from_release(self) -> Iterator[tuple[Mapping[str, Any], slice]]:
+        names = {name for column in self._columns for name in column.needs} | set(self._table)
         for given in self._aside.values():
             names |= {one for one in (given if isinstance(given, list) else [given]) if isinstance(one, str)}
         start = 0
         for record in self._release.batches([name for name in self._release.columns if name in names]):
-            columns = dict(zip(record.schema.names, record.columns, strict=True))
-            yield self._batch(columns, slice(start, start + record.num_rows))
-            start += record.num_rows
+            rows = slice(start, start + record.num_rows)
+            yield dict(zip(record.schema.names, record.columns, strict=True)), rows
+            start = rows.stop
 
     def _batch(self, columns: Mapping[str, Any], rows: slice) -> Batch:
+        codes, absent = self._codes(columns, rows)
+
+        def part(given: Any) -> Any:
+            if isinstance(given, list):
+                return [part(one) for one in given]
+            return given[rows] if isinstance(given, pa.Array) else columns[given] if given is not None else None
+
+        aside = {role: part(given) for role, given in self._aside.items()}
+        if aside["weights"] is not None:  # no release is made with a blank weight: it is refused, not dropped
+            name = _shown("weights", self._aside)
+            aside["weights"] = checked_weights(aside["weights"], rows.stop - rows.start, rows.start, name)
+        if self._missing != "keep":
+            absent = self._incomplete(columns, absent, rows)
+        if absent is not None:
+            self.left_out += int(np.count_nonzero(absent))
+        table = pa.table({name: columns[name] for name in self._table}) if self._table else None
+        batch = Batch(codes, rows.start, None if absent is None else ~absent, **aside, table=table)
+        if self._missing == "keep" or batch.answered is None:
+            return batch
+        return replace(batch.where(batch.answered), answered=None)
+
+    def _codes(self, columns: Mapping[str, Any], rows: slice) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+        """The codes of all columns as one, and which rows lack one of them."""
+        if not self._columns:
+            return np.zeros(rows.stop - rows.start, np.uint8), None
         parts = [column.encode(columns.__getitem__, rows) for column in self._columns]
         codes, absent = parts[0]
         if len(parts) == 2:
@@ -312,18 +217,27 @@ class Rows:
             count_reports(more, second.reports, rows.start)
             codes = codes.astype(np.int64) * second.reports + more
             absent = missing if absent is None else absent if missing is None else absent | missing
+        return codes, absent
 
-        def part(given: Any) -> Any:
-            if isinstance(given, list):
-                return [part(one) for one in given]
-            return given[rows] if isinstance(given, pa.Array) else columns[given] if given is not None else None
-
-        aside = {role: part(given) for role, given in self._aside.items()}
-        if aside["weights"] is not None:
-            aside["weights"] = checked_weights(aside["weights"], _shown("weights", self._aside), rows.start)
+    def _incomplete(
+        self, columns: Mapping[str, Any], absent: NDArray[np.bool_] | None, rows: slice
+    ) -> NDArray[np.bool_] | None:
+        """Rows in which an answer or a public value is missing; an error unless such rows are to be left out."""
+        answers = {column.needs[0] for column in self._columns}  # a blank among these may be one more value
+        blank = {name: pc.is_null(columns[name], nan_is_null=True) for name in columns if name not in answers}
+        masks = {name: mask.to_numpy(zero_copy_only=False) for name, mask in blank.items()}
         if absent is not None:
-            self.left_out += int(np.count_nonzero(absent))
-        return Batch(codes, rows.start, None if absent is None else ~absent, **aside)
+            masks[self._columns[0].needs[0]] = absent
+        masks = {name: mask for name, mask in masks.items() if mask.any()}
+        if not masks:
+            return None
+        if self._missing == "error":
+            name, mask = next(iter(masks.items()))
+            raise EstimationError(
+                f'column "{name}", {row_of(mask, rows.start)}: the value is missing; missing="drop" (on the command '
+                "line --missing drop) leaves such rows out and counts them"
+            )
+        return np.asarray(np.logical_or.reduce(list(masks.values())))
 
 
 def is_several(given: Any, release: Any) -> bool:

@@ -16,9 +16,10 @@ from discreet.domains.columns import as_arrow
 from discreet.errors import DomainError, EstimationError, ReleaseError
 from discreet.estimate.channels import Channels
 from discreet.estimate.collecting import declared, left_out_note
+from discreet.estimate.columns import ArrayColumn, Column, ReleaseColumn
 from discreet.estimate.debiased_scores import BoxScores, FiniteScores, PublicScores, Scores
 from discreet.estimate.linearised_means import ScoreMeans, ScoreSums
-from discreet.estimate.rows import ArrayColumn, Column, ReleaseColumn, Rows, is_release
+from discreet.estimate.rows import Rows, is_release
 from discreet.estimate.survey import Roles
 from discreet.estimate.value_numbers import value_names, value_numbers
 from discreet.mechanisms.laplace import ZeroInflatedLaplace

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.evidence import Evidence
 from discreet.estimate.rows import Batch
 from discreet.estimate.spread import Linearised
-from discreet.estimate.tally import Cells, Floats, GroupIndex, Ints, LabelIndex, PairIndex, count_reports
+from discreet.estimate.tally import Cells, GroupIndex, Ints, LabelIndex, PairIndex, count_reports
 
 #: Numbers kept for the strata together (2^27 floats, 1 GB).
 _MAX_STRATUM_CELLS = 1 << 27

@@ -9,11 +9,11 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.domains.columns import as_arrow
 from discreet.errors import DomainError, EstimationError
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: Reports counted at once: the widened copy (2 MB) stays in the second-level cache.
 _CHUNK = 1 << 18

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from discreet.estimate.likelihood import Comparison
+from discreet.estimate.comparison import Comparison
 from discreet.plots.canvas import BLACK, BLUE, GREY, ORANGE, canvas
 
 _COLOURS = (BLUE, ORANGE, BLACK, GREY)

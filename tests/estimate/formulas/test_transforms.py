@@ -10,7 +10,7 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 from discreet import Randomness
-from discreet.estimate import glm
+from discreet.estimate import regression
 from discreet.estimate.formulas import Matrices, read_terms
 from discreet.estimate.formulas.distribution import Distribution
 from discreet.publish import release
@@ -112,13 +112,13 @@ def test_a_streamed_fit_is_the_fit_in_memory(monkeypatch):
     chance = 1 / (1 + np.exp(-(X - 40) / 20))
     table = TABLE.append_column("ill", pa.array(np.where(RNG.random(N) < chance, "yes", "no")))
     released = release(table, plan, randomness=Randomness.seeded(3))
-    memory = glm("ill ~ scale(x) + sex", released)
+    memory = regression("ill ~ scale(x) + sex", released)
     read = released.batches
-    monkeypatch.setattr(sys.modules["discreet.estimate.likelihood.glm"], "IN_MEMORY_ROWS", 100)
+    monkeypatch.setattr(sys.modules["discreet.estimate.likelihood.by_formula"], "IN_MEMORY_ROWS", 100)
     monkeypatch.setattr(
         type(released), "batches", lambda _, names=None: (p for b in read(names) for p in _pieces(b, 250))
     )
-    streamed = glm("ill ~ scale(x) + sex", released)
+    streamed = regression("ill ~ scale(x) + sex", released)
     np.testing.assert_allclose(streamed.estimate, memory.estimate, rtol=1e-6)
     np.testing.assert_allclose(streamed.std_error, memory.std_error, rtol=1e-5)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet import EstimationError
-from discreet.estimate.likelihood import binary_regression, compare
+from discreet.estimate import binary_regression, compare
 
 from .simulated import rows
 

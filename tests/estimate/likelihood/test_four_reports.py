@@ -8,9 +8,9 @@ import pytest
 
 from discreet import EstimationError, Plan, Randomness, estimate, release
 from discreet.design import binary
-from discreet.estimate.likelihood import binary_regression, multinomial_regression
-from discreet.estimate.likelihood import glm as glm_module
+from discreet.estimate.likelihood import binary_regression, by_formula
 from discreet.estimate.likelihood.links import LINKS
+from discreet.estimate.likelihood.multinomial import multinomial_regression
 from discreet.estimate.likelihood.rows import checked_rows
 from discreet.estimate.likelihood.score import ScoreTest
 from discreet.estimate.likelihood.yes_no import BinaryModel
@@ -159,18 +159,16 @@ def released():
 
 def test_formulas_take_every_link_penalty_and_comparison(released, monkeypatch):
     """Glm reads four reports from the manifest; in memory and batch by batch."""
-    fit = estimate.glm("cheated ~ age", released, link="probit")
+    fit = estimate.regression("cheated ~ age", released, link="probit")
     assert fit.names == ("Intercept", "age")
     assert np.all(np.abs(fit.coefficients - [-0.5, 0.6]) < 5 * fit.std_error)
     assert fit.goodness_of_fit().p_value > 1e-9
-    both = estimate.glm("cheated ~ age", released, link="probit", compare=True)
+    both = estimate.regression("cheated ~ age", released, link="probit", compare=True)
     assert both.estimate[1, 1] < both.estimate[0, 1]
-    firth = estimate.glm("cheated ~ age", released, link="probit", penalty="firth")
+    firth = estimate.regression("cheated ~ age", released, link="probit", penalty="firth")
     np.testing.assert_allclose(firth.coefficients, fit.coefficients, atol=0.05 * fit.std_error.max())
-    import sys
-
-    monkeypatch.setattr(sys.modules[glm_module.__module__], "IN_MEMORY_ROWS", 100)
-    streamed = estimate.glm("cheated ~ age", released, link="probit")
+    monkeypatch.setattr(by_formula, "IN_MEMORY_ROWS", 100)
+    streamed = estimate.regression("cheated ~ age", released, link="probit")
     np.testing.assert_allclose(streamed.coefficients, fit.coefficients, atol=1e-6)
 
 

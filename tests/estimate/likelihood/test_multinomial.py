@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from discreet import EstimationError, NotIdentifiedError, Randomness
-from discreet.estimate.likelihood import binary_regression, multinomial_regression
-from discreet.estimate.likelihood.multinomial import MultinomialModel
+from discreet.estimate.likelihood import binary_regression
+from discreet.estimate.likelihood.multinomial import MultinomialModel, multinomial_regression
 from discreet.estimate.likelihood.multinomial_rows import ClassRows, given_truths
 from discreet.mechanisms import BinaryResponse, GeneralizedResponse
 
@@ -136,9 +136,9 @@ def test_what_cannot_be_learned_or_read_is_refused():
         multinomial_regression(X, truth, np.ones((3, 3)))
     with pytest.raises(EstimationError, match="names the one of every row"):
         multinomial_regression(X, truth, {"a": np.eye(3)})
-    with pytest.raises(EstimationError, match="names no mechanism"):
+    with pytest.raises(EstimationError, match="names no design"):
         multinomial_regression(X, truth, {"a": np.eye(3)}, designs=["b"] * 100)
-    with pytest.raises(EstimationError, match="whole numbers"):
+    with pytest.raises(EstimationError, match="a whole number"):
         multinomial_regression(X, truth + 0.5, np.eye(3))
     with pytest.raises(EstimationError, match='"x3" is a linear combination of "x1", "x2"'):
         multinomial_regression(np.column_stack([X, X.sum(axis=1)]), truth, np.eye(3))
@@ -163,8 +163,7 @@ def _simulated(n=6000, seed=4):
 
 def test_marginal_effects_are_derivatives_of_mean_probabilities():
     """Against finite differences of predictions, and their errors against finite differences in the coefficients."""
-    from discreet.estimate.likelihood import multinomial_regression
-    from discreet.estimate.likelihood.multinomial import class_effects, class_probabilities
+    from discreet.estimate.likelihood.multinomial import class_effects, class_probabilities, multinomial_regression
 
     X, _, y, mechanism, _, _ = _simulated()
     fit = multinomial_regression(X, y, mechanism, names=["const", "x", "d"])
@@ -188,7 +187,7 @@ def test_marginal_effects_are_derivatives_of_mean_probabilities():
 
 def test_naive_multinomial_is_the_fit_of_the_reports():
     """The naive fit reads reports as truths; the corrected one is nearer to the true coefficients."""
-    from discreet.estimate.likelihood import multinomial_regression
+    from discreet.estimate.likelihood.multinomial import multinomial_regression
 
     X, _, y, mechanism, B, _ = _simulated(40_000, 9)
     fit = multinomial_regression(X, y, mechanism)

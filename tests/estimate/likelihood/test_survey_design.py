@@ -11,15 +11,9 @@ from scipy.stats import f as fisher
 from scipy.stats import t as student
 
 from discreet.errors import EstimationError
-from discreet.estimate import (
-    binary_regression,
-    binary_regression_batches,
-    frequencies,
-    glm,
-    multinomial_regression,
-    predictor_regression,
-)
-from discreet.estimate.likelihood.streaming import Batch
+from discreet.estimate import Batch, binary_regression, binary_regression_batches, frequencies, regression
+from discreet.estimate.likelihood.multinomial import multinomial_regression
+from discreet.estimate.likelihood.predictor import predictor_regression
 from discreet.mechanisms import BinaryResponse, GeneralizedResponse
 from discreet.publish import release as publish
 from discreet.randomness import Randomness
@@ -183,7 +177,7 @@ def test_the_manifest_names_clusters_and_strata(survey, formula):
             {"columns": ["answer"], "domain": {"categorical": ["a", "b", "c"]}, **private},
         ],
     }
-    fit = glm(formula, publish(table, plan, randomness=Randomness.seeded(1)))
+    fit = regression(formula, publish(table, plan, randomness=Randomness.seeded(1)))
     assert fit.covariance_kind == "survey"
     assert "28 clusters within 4 strata" in fit.summary()
     assert "not used" not in fit.summary()

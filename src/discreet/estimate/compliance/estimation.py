@@ -12,11 +12,12 @@ from discreet import arguments
 from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate.channels import Channels
 from discreet.estimate.collecting import collect, left_out_note
+from discreet.estimate.columns import ArrayColumn, ReleaseColumn
 from discreet.estimate.compliance.maximum import Likelihood
 from discreet.estimate.compliance.model import Model
 from discreet.estimate.compliance.models import checked_evasive, model_named
 from discreet.estimate.compliance.result import Noncompliance
-from discreet.estimate.rows import ArrayColumn, ReleaseColumn, is_release
+from discreet.estimate.rows import is_release
 from discreet.manifest.blocks import design_name
 
 Floats = NDArray[np.float64]

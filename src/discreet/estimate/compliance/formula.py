@@ -24,8 +24,8 @@ def from_release(
     """Read the rows, code the covariates and fit."""
     from dataclasses import replace
 
+    from discreet.estimate.columns import ReleaseColumn
     from discreet.estimate.compliance.regression import fit_traits
-    from discreet.estimate.rows import ReleaseColumn
     from discreet.manifest import Release
 
     release = arguments.instance(release, Release, "reports, with a formula a release,", EstimationError)

@@ -15,24 +15,25 @@ from discreet.domains.columns import as_arrow
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.channels import Channels
+from discreet.estimate.checks import (
+    checked_labels,
+    checked_length,
+    checked_matrix,
+    checked_names,
+    checked_weights,
+)
+from discreet.estimate.columns import StackedReports
 from discreet.estimate.compliance.estimation import group_channels, refuse_unidentified, side_by_side
 from discreet.estimate.compliance.model import Model
 from discreet.estimate.compliance.models import checked_evasive, model_named
 from discreet.estimate.compliance.result import ComplianceTest
 from discreet.estimate.compliance.traits_model import SecondProfile, TraitModel, TraitRows, trait_metric
 from discreet.estimate.intervals import checked_level, two_sided_quantile
-from discreet.estimate.likelihood.checks import (
-    checked_labels,
-    checked_matrix,
-    checked_names,
-    checked_weights,
-)
-from discreet.estimate.likelihood.fit import fit_general
+from discreet.estimate.likelihood.fit import fit_in_memory
 from discreet.estimate.likelihood.links import Link, link_named
-from discreet.estimate.likelihood.multinomial_rows import checked_design
+from discreet.estimate.likelihood.multinomial_rows import refuse_collinear
 from discreet.estimate.likelihood.result import LikelihoodFit
 from discreet.estimate.restricted_intervals import likelihood_ratio
-from discreet.estimate.rows import DesignOfRow, checked_length
 from discreet.estimate.tally import report_codes
 
 Floats = NDArray[np.float64]
@@ -269,7 +270,7 @@ def fit_traits(
         raise EstimationError("groups must name the group of every row")
     if len(Z) != n:
         raise EstimationError(f"second must have one row per row of X: {n:,}, not {len(Z):,}")
-    stacked = DesignOfRow(channels, "groups").stack(codes, checked_length(as_arrow(groups), n, "groups"), 0)
+    stacked = StackedReports(channels, "groups").stack(codes, checked_length(as_arrow(groups), n, "groups"), 0)
     group = np.searchsorted(channels.offsets, stacked, side="right") - 1
     rows_of = side_by_side(model, channels, evasive)
     sizes = [one.shape[1] for one in channels.mechanisms]
@@ -282,14 +283,15 @@ def fit_traits(
         Z, second_names = np.zeros((n, 0)), ()
     else:
         second_names = tuple(f"{trait}: {name}" for name in second_names)
-        checked_design(Z, second_names)
+        refuse_collinear(Z, second_names)
+    refuse_collinear(X, names)
     rows = TraitRows(
-        checked_design(X, names),
+        X,
         Z,
         stacked - channels.offsets[group],
         group,
         padded,
-        checked_weights(about_rows["weights"], n),
+        None if about_rows["weights"] is None else checked_weights(about_rows["weights"], n),
         checked_labels(about_rows["clusters"], n, "clusters"),
         checked_labels(about_rows["strata"], n, "strata"),
     )
@@ -304,15 +306,4 @@ def fit_traits(
 def _climbed(rows: TraitRows, link: Link, names: tuple[str, ...], start: Floats) -> dict[str, Any]:
     """The maximum from several starts, with what every fitted likelihood holds."""
     metric, scale = trait_metric(rows)
-    return fit_general(
-        TraitModel(link),
-        rows,
-        metric,
-        scale,
-        names,
-        rows.size,
-        rows.weights,
-        clustered=rows.clusters is not None,
-        stratified=rows.strata is not None,
-        start=start,
-    )
+    return fit_in_memory(TraitModel(link), rows, metric, scale, names, start)

@@ -16,7 +16,6 @@ over m, its expected information ``Σ_r (m_η, m_ζ)(m_η, m_ζ)'/m`` over all r
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +25,7 @@ from numpy.typing import NDArray
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.objective import Objective, Terms
 from discreet.estimate.likelihood.optimizer import maximise
+from discreet.estimate.likelihood.rows import ArrayRows
 from discreet.estimate.profile_likelihood import Profile
 
 Floats = NDArray[np.float64]
@@ -60,9 +60,13 @@ class TraitRows:
         """Number of rows."""
         return int(self.X.shape[0])
 
-    def chunks(self) -> Iterator[TraitRows]:
-        """All rows at once."""
-        yield self
+    def take(self, which: slice) -> TraitRows:
+        """Some of these rows, as views."""
+        by_row = ("X", "Z", "report", "group", "weights", "clusters", "strata")
+        parts: dict[str, Any] = {
+            name: None if getattr(self, name) is None else getattr(self, name)[which] for name in by_row
+        }
+        return TraitRows(**parts, channels=self.channels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +195,7 @@ class SecondProfile(Profile):
         if np.any(mixed[rows.group, :, 0, rows.report].max(axis=1) <= 0):
             return -math.inf
         metric, scale = trait_metric(rows)
-        surface = Objective(TraitModel(self._link), rows, metric, rows.size)
+        surface = Objective(TraitModel(self._link), ArrayRows(rows), metric, rows.size)
         starts = (self._start, np.zeros(self._start.size))
         found = max((maximise(surface, start, scale=scale) for start in starts), key=lambda one: one.value)
         self._start = found.theta

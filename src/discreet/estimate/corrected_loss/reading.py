@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
+from discreet.estimate.checks import checked_weights
 from discreet.estimate.corrected_loss.objective import Sample
-from discreet.estimate.rows import checked_weights
 
 if TYPE_CHECKING:
     from discreet.manifest import Release
@@ -76,7 +76,7 @@ def sample_of(release: Release, table: pa.Table, distinct: Indices) -> Sample:
     survey = release.survey
     weights = np.ones(table.num_rows)
     if survey.weight is not None:
-        weights = checked_weights(plain(table[survey.weight]), f'column "{survey.weight}"', 0)
+        weights = checked_weights(plain(table[survey.weight]), table.num_rows, name=f'column "{survey.weight}"')
 
     def labels(name: str | None) -> NDArray[Any] | None:
         return None if name is None else np.asarray(plain(table[name]).to_numpy(zero_copy_only=False))

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet import limits
+from discreet.arguments import Floats
 from discreet.domains.columns import as_arrow, is_text
 from discreet.errors import EstimationError
 from discreet.estimate.formulas.distribution import Distribution
@@ -26,7 +27,6 @@ from discreet.estimate.formulas.mixed_text import MixedText
 from discreet.estimate.formulas.terms import Terms, read_terms
 from discreet.estimate.formulas.transforms import Fixed, fixed
 
-Floats = NDArray[np.float64]
 Batches = Callable[[], Iterable[pa.RecordBatch]]
 #: Numbers of a column in the small frame that a model is laid out with.
 _SOME = 100

@@ -14,12 +14,13 @@ from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate.cell_table import CellTable
 from discreet.estimate.collecting import collect, declared, left_out_note
+from discreet.estimate.columns import ArrayColumn, Column, ReleaseColumn
 from discreet.estimate.frequency_estimator import estimate_from
 from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.independence import IndependenceTest
 from discreet.estimate.joint.channels import JointChannels
 from discreet.estimate.joint.independence import joint_independence_test
-from discreet.estimate.rows import ArrayColumn, Column, ReleaseColumn, is_release
+from discreet.estimate.rows import is_release
 from discreet.mechanisms.joint import JointResponse, JointView
 
 

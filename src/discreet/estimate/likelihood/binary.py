@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
+from discreet.estimate.checks import checked_matrix, checked_numbers
 from discreet.estimate.likelihood import effects, goodness
-from discreet.estimate.likelihood.checks import checked_matrix, checked_numbers
 from discreet.estimate.likelihood.effects import MarginalEffects, Predictions
 from discreet.estimate.likelihood.firth import Firth
 from discreet.estimate.likelihood.goodness import FittedReports, GoodnessOfFit
@@ -24,8 +24,6 @@ from discreet.estimate.likelihood.objective import Surface
 from discreet.estimate.likelihood.result import LikelihoodFit
 from discreet.estimate.likelihood.rows import LiteralRows, Source, joined
 from discreet.estimate.likelihood.scan import Scan
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -39,6 +37,8 @@ class BinaryRegression(LikelihoodFit):
     link_function: Link
     facts: Scan
     source: Source
+    #: The same fit of other rows.
+    refit: Callable[[Source], BinaryRegression]
     penalty: str | None = None
 
     @cached_property
@@ -209,9 +209,7 @@ class BinaryRegression(LikelihoodFit):
 
         With more than two reports, each is read as the truth under which it is likelier.
         """
-        from discreet.estimate.likelihood.fit import fit_binary
-
-        return fit_binary(LiteralRows(self.source), self.link_function, self.names, self.penalty)
+        return self.refit(LiteralRows(self.source))
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError, NotIdentifiedError
-from discreet.estimate.likelihood.checks import floats, row_of, shape_of
-
-Floats = NDArray[np.float64]
+from discreet.estimate.checks import checked_length, floats, row_of
+from discreet.estimate.columns import DesignIndex
 
 
 def channel_matrix(mechanism: Any) -> Floats:
@@ -37,18 +37,11 @@ def channels_of(
         return (channel_matrix(mechanism),), np.zeros(n, np.int64)
     if not isinstance(mechanism, Mapping) or not mechanism:
         raise EstimationError("designs= goes with a mapping from names to mechanisms")
-    labels = arguments.array(designs, "designs", EstimationError)
-    if labels.shape != (n,):
-        raise EstimationError(f"designs must have one name per row of X: {n:,}")
+    labels = checked_length(arguments.array(designs, "designs", EstimationError), n, "designs")
     channels = tuple(channel_matrix(one) for one in mechanism.values())
     if len({channel.shape[0] for channel in channels}) != 1:
         raise EstimationError("all mechanisms must have the same true classes")
-    index = np.full(n, -1, np.int64)
-    for position, name in enumerate(mechanism):
-        index[labels == name] = position
-    if (index < 0).any():
-        raise EstimationError(f"designs: {row_of(index < 0, first_row)} names no mechanism")
-    return channels, index
+    return channels, DesignIndex(list(mechanism), "designs").positions(labels, first_row)
 
 
 def refuse_unidentified(channels: Sequence[Floats]) -> None:
@@ -75,9 +68,7 @@ def checked_channel(p00: Any, p11: Any, mechanism: Any, designs: Any, n: int, fi
         raise EstimationError("p00 and p11, or mechanism=: give one of them")
     channels, which = channels_of(mechanism, designs, n, first_row)
     if channels[0].shape[0] != 2:
-        raise EstimationError(
-            f"a yes/no answer has two true values, the mechanism has {channels[0].shape[0]}; see multinomial_regression"
-        )
+        raise EstimationError(f"a yes/no answer has two true values, the mechanism has {channels[0].shape[0]}")
     if len(channels) == 1:
         return channels[0][:, :, None]
     most = max(channel.shape[1] for channel in channels)
@@ -95,7 +86,7 @@ def _probabilities(values: Any, n: int, name: str, first_row: int) -> Floats:
             raise EstimationError(f"{name} must lie between 0 and 1")
         return numbers
     if numbers.shape != (n,):
-        raise EstimationError(f"{name} must be one number, or one per row of X: {n:,}, not {shape_of(numbers)}")
+        raise EstimationError(f"{name} must be one number, or one per row of X: {n:,}, not {numbers.size:,}")
     bad = ~((numbers >= 0) & (numbers <= 1))
     if bad.any():
         raise EstimationError(f"{name}: {row_of(bad, first_row)} must lie between 0 and 1")

@@ -20,16 +20,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.objective import Objective, Terms
 from discreet.estimate.likelihood.rows import Rows
 from discreet.estimate.likelihood.yes_no import BinaryModel, each_report, linear_predictor
 
-Floats = NDArray[np.float64]
 PENALTIES = ("firth",)
 #: Step of the central difference of w', which steers the search and enters no result.
 _STEP = 1e-4

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
+from discreet.estimate.checks import checked_names
 from discreet.estimate.likelihood.binary import BinaryRegression
-from discreet.estimate.likelihood.checks import checked_names
 from discreet.estimate.likelihood.firth import Firth, checked_penalty
 from discreet.estimate.likelihood.half_spaces import best_step
 from discreet.estimate.likelihood.links import Link, link_named
-from discreet.estimate.likelihood.objective import Anchored, Chunks, Model, Moments, Objective, Surface
+from discreet.estimate.likelihood.objective import Anchored, Model, Moments, Objective, Surface
 from discreet.estimate.likelihood.optimizer import maximise
 from discreet.estimate.likelihood.rows import ArrayRows, Source, checked_rows
 from discreet.estimate.likelihood.scan import Scan, scan
 from discreet.estimate.likelihood.search import Found, loose, random_starts, search, search_with_sample
 from discreet.estimate.likelihood.yes_no import BinaryModel
-
-Floats = NDArray[np.float64]
 
 
 def binary_regression(
@@ -30,15 +29,15 @@ def binary_regression(
     y: Any,
     p00: Any = None,
     p11: Any = None,
-    *,
-    mechanism: Any = None,
-    designs: Any = None,
     link: str = "logit",
     weights: Any = None,
     offset: Any = None,
     clusters: Any = None,
-    strata: Any = None,
     names: Sequence[str] | None = None,
+    *,
+    mechanism: Any = None,
+    designs: Any = None,
+    strata: Any = None,
     penalty: str | None = None,
 ) -> BinaryRegression:
     """Regression of a randomised yes/no answer: coefficients about the truth, from the reports.
@@ -56,10 +55,6 @@ def binary_regression(
     p00, p11 : float or array
         The design: probability of report 0 under a true "no" and of report 1 under a true "yes". One number, or
         one per row for mixed survey modes. p00 + p11 < 1 (crosswise) is fine; direct questions have p00 = p11 = 1.
-    mechanism : FiniteMechanism, matrix, or mapping from name to either; optional
-        Instead of p00 and p11: a channel with two truths and any number of reports, as from
-        ``design.binary(..., reports=4)``. With a mapping, ``designs`` names the one of every row.
-    designs : array, optional
     link : {"logit", "probit", "cauchit", "cloglog"}
     weights : array, optional
         Survey weights. Standard errors are then robust (sandwich).
@@ -67,11 +62,15 @@ def binary_regression(
         Added to the linear predictor.
     clusters : array, optional
         One label per row; standard errors then allow for dependence within clusters.
+    names : sequence of str, optional
+        Names of the columns. Default: the header of a table, or x1, x2, …
+    mechanism : FiniteMechanism, matrix, or mapping from name to either; optional
+        Instead of p00 and p11: a channel with two truths and any number of reports, as from
+        ``design.binary(..., reports=4)``. With a mapping, ``designs`` names the one of every row.
+    designs : array, optional
     strata : array, optional
         One label per row: clusters (or rows) were sampled within strata. A cluster is read within its stratum, and its
         scores are centred there, as in :func:`frequencies`; sampling is taken as with replacement.
-    names : sequence of str, optional
-        Names of the columns. Default: the header of a table, or x1, x2, …
     penalty : {None, "firth"}
         "firth": maximise the likelihood times the root of the determinant of the information (Firth 1993). Estimates
         are then finite and less biased where "yes" is rare or the randomisation strong; intervals are by default
@@ -129,26 +128,29 @@ def fit_binary(source: Source, link: Link, names: tuple[str, ...], penalty: str 
         notes.append(f"{silent:,} rows have reports that do not depend on the truth (p00 + p11 = 1)")
     if facts.weighted:
         notes.append("survey weights: the log-likelihood is a weighted sum, and information criteria do not exist")
-    return BinaryRegression(
-        coefficients=done.theta,
-        names=names,
-        n=facts.n,
-        objective=objective,
-        moments=done.moments,
-        scale=facts.scale,
-        direction=found.direction,
-        converged=done.converged,
-        status=done.status,
-        notes=tuple(notes),
-        weighted=facts.weighted,
-        clustered=facts.clustered,
-        passes=objective.passes,
-        link_function=link,
-        facts=facts,
-        source=source,
-        penalty=penalty,
-        stratified=facts.stratified,
-    )
+    sampling = {"weighted": facts.weighted, "clustered": facts.clustered, "stratified": facts.stratified}
+    fields = _fields(objective, found, replace(done, notes=tuple(notes)), names, facts.scale) | sampling
+    refit = partial(fit_binary, link=link, names=names, penalty=penalty)
+    return BinaryRegression(**fields, link_function=link, facts=facts, source=source, refit=refit, penalty=penalty)
+
+
+def _fields(
+    objective: Objective, found: Found, done: Finished, names: tuple[str, ...], scale: Floats
+) -> dict[str, Any]:
+    """What a search found, as the fields of a :class:`~discreet.estimate.likelihood.result.LikelihoodFit`."""
+    return {
+        "coefficients": done.theta,
+        "names": names,
+        "n": objective.rows,
+        "objective": objective,
+        "moments": done.moments,
+        "scale": scale,
+        "direction": found.direction,
+        "converged": done.converged,
+        "status": done.status,
+        "notes": done.notes,
+        "passes": objective.passes,
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,40 +219,17 @@ def _starts(facts: Scan, model: BinaryModel) -> list[Floats]:
     return starts
 
 
-def fit_general(
-    model: Model,
-    source: Chunks,
-    metric: Floats,
-    scale: Floats,
-    names: tuple[str, ...],
-    rows: int,
-    weights: Floats | None,
-    *,
-    clustered: bool,
-    stratified: bool = False,
-    start: Floats | None = None,
+def fit_in_memory(
+    model: Model, rows: Any, metric: Floats, scale: Floats, names: tuple[str, ...], start: Floats | None = None
 ) -> dict[str, Any]:
-    """Fit any model held in memory: a given start (or zero) and random ones around it, on all rows.
+    """Fit any model to rows held in memory: a given start (or zero) and random ones around it, on all rows.
 
     Returns the fields that every :class:`~discreet.estimate.likelihood.result.LikelihoodFit` has.
     """
-    objective = Objective(model, source, metric, rows, unit=1.0 if weights is None else float(np.mean(weights)))
+    unit = 1.0 if rows.weights is None else float(np.mean(rows.weights))
+    objective = Objective(model, ArrayRows(rows), metric, rows.size, unit=unit)
     centre = np.zeros(scale.size) if start is None else start
     found = search(objective, [centre, *(centre + move for move in random_starts(metric))], scale)
     done = finish(objective, found, names, scale)
-    return {
-        "coefficients": done.theta,
-        "names": names,
-        "n": rows,
-        "objective": objective,
-        "moments": done.moments,
-        "scale": scale,
-        "direction": found.direction,
-        "converged": done.converged,
-        "status": done.status,
-        "notes": done.notes,
-        "weighted": weights is not None,
-        "clustered": clustered,
-        "stratified": stratified,
-        "passes": objective.passes,
-    }
+    sampling = {"weighted": rows.weights, "clustered": rows.clusters, "stratified": rows.strata}
+    return _fields(objective, found, done, names, scale) | {name: one is not None for name, one in sampling.items()}

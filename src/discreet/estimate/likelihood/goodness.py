@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.likelihood.inference import chi_square_tail
@@ -17,8 +18,6 @@ from discreet.estimate.likelihood.rows import Rows, Source, made_by
 from discreet.estimate.likelihood.yes_no import linear_predictor, report_probabilities
 from discreet.estimate.result import Shown, frozen
 from discreet.estimate.result_table import Column, ResultTable, labels
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -14,11 +14,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.estimate.likelihood.rows import Rows
 
-Floats = NDArray[np.float64]
 #: Planes to start from, and turns without gain after which a search ends, besides one along each coefficient.
 _STARTS, _PATIENCE = 8, 6
 #: Stands for the logarithm of zero: a report that reveals the truth decides the side of its row.

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.likelihood.objective import Moments, Restricted, Surface
 from discreet.estimate.likelihood.optimizer import maximise
 from discreet.estimate.likelihood.search import affected
 
-Floats = NDArray[np.float64]
 COVARIANCES = ("model", "observed", "robust", "cluster", "survey")
 INTERVALS = ("wald", "profile")
 _NEEDS = {"cluster": "clusters= and no strata", "survey": "strata="}

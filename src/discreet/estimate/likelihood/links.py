@@ -10,11 +10,10 @@ import math
 from abc import ABC, abstractmethod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 
-Floats = NDArray[np.float64]
 #: e^37 already sends exp(−e^η) to zero, long before e^η overflows.
 _LARGE = 700.0
 

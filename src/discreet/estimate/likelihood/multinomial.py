@@ -13,25 +13,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.likelihood.checks import checked_labels, checked_matrix, checked_names, checked_weights
-from discreet.estimate.likelihood.designs import channels_of, refuse_unidentified
+from discreet.estimate.checks import checked_matrix
 from discreet.estimate.likelihood.effects import MarginalEffects
-from discreet.estimate.likelihood.fit import fit_general
-from discreet.estimate.likelihood.multinomial_rows import (
-    ClassArrays,
-    ClassRows,
-    checked_design,
-    given_truths,
-)
+from discreet.estimate.likelihood.fit import fit_in_memory
+from discreet.estimate.likelihood.multinomial_rows import ClassRows, class_sample
 from discreet.estimate.likelihood.objective import Terms
 from discreet.estimate.likelihood.result import LikelihoodFit
 from discreet.estimate.result import frozen
-
-Floats = NDArray[np.float64]
 
 
 def class_probabilities(X: Floats, coefficients: Floats) -> Floats:
@@ -179,9 +170,7 @@ class MultinomialRegression(LikelihoodFit):
 
         Means over the rows of ``∂π_c/∂x_j = π_c (B_cj − Σ_k π_k B_kj)``, with delta-method standard errors.
         """
-        source = self.objective.source
-        assert isinstance(source, ClassArrays)
-        rows = source.rows
+        rows = self._rows
         columns = [j for j in range(len(self.columns)) if np.ptp(rows.X[:, j]) > 0]
         effects, jacobian = class_effects(rows.X, self.matrix, rows.weights, columns)
         names = tuple(f"{c}: {self.columns[j]}" for c in self.classes for j in columns)
@@ -191,9 +180,7 @@ class MultinomialRegression(LikelihoodFit):
 
     def naive(self) -> MultinomialRegression:
         """The same rows with the reports read as truths: what an analyst who ignores the randomisation gets."""
-        source = self.objective.source
-        assert isinstance(source, ClassArrays)
-        rows = source.rows
+        rows = self._rows
         if int(rows.report.max()) >= len(self.classes):
             raise EstimationError("there are more kinds of reports than classes: they cannot be read as truths")
         return multinomial_regression(
@@ -206,6 +193,12 @@ class MultinomialRegression(LikelihoodFit):
             names=self.columns,
             classes=self.classes,
         )
+
+    @property
+    def _rows(self) -> ClassRows:
+        rows = getattr(self.objective.source, "rows", None)
+        assert isinstance(rows, ClassRows)
+        return rows
 
     def _checked(self, X: Any) -> Floats:
         design = checked_matrix(X, "X")
@@ -230,54 +223,18 @@ def multinomial_regression(
     names: Sequence[str] | None = None,
     classes: Sequence[Any] | None = None,
 ) -> MultinomialRegression:
-    """Multinomial logit of a one-of-k answer, from reports through any k×r channel.
+    """Multinomial logit of a one-of-k answer, from reports through any k×r channel with independent rows.
 
-    Parameters
-    ----------
-    X : array or table (rows, columns)
-        Covariates, as they are.
-    y : array
-        Report codes, from 0.
-    mechanism : FiniteMechanism, matrix, or mapping from name to either
-        The channel ``Q[truth, report]``; there may be more or fewer reports than classes, as long as its rows are
-        linearly independent. With a mapping, ``designs`` names the one of every row.
-    designs : array, optional
-    weights, clusters, strata, names
-        As for :func:`binary_regression`.
-    classes : sequence, optional
-        Names of the classes; the first is the reference.
+    The arguments are those of :func:`binary_regression`; ``classes`` names the classes, the first is the reference.
     """
-    columns = np.shape(arguments.array(X, "X", EstimationError))
-    header = checked_names(names, X, columns[1]) if len(columns) == 2 else None
-    design = checked_design(X, header)
-    n, size = design.shape
-    channels, which = channels_of(mechanism, designs, n)
-    refuse_unidentified(channels)
-    report, given = given_truths(y, channels, which)
-    count = channels[0].shape[0]
-    labels = checked_names(range(count) if classes is None else classes, None, count, "classes")
-    rows = ClassRows(
-        design,
-        report,
-        given,
-        which,
-        checked_weights(weights, n),
-        checked_labels(clusters, n, "clusters"),
-        strata=checked_labels(strata, n, "strata"),
+    about = {"designs": designs, "weights": weights, "clusters": clusters, "strata": strata}
+    sample = class_sample(X, y, mechanism, **about, names=names, classes=classes)
+    others = len(sample.classes) - 1
+    fields = fit_in_memory(
+        MultinomialModel(sample.channels),
+        sample.rows,
+        np.asarray(np.kron(np.eye(others), sample.gram), float),
+        np.tile(sample.largest, others),
+        tuple(f"{label}: {column}" for label in sample.classes[1:] for column in sample.columns),
     )
-    columns = checked_names(header, X, size)
-    full = tuple(f"{label}: {column}" for label in labels[1:] for column in columns)
-    metric = np.kron(np.eye(count - 1), design.T @ design / n)
-    scale = np.tile(np.abs(design).max(axis=0), count - 1)
-    fields = fit_general(
-        MultinomialModel(channels),
-        ClassArrays(rows),
-        metric,
-        scale,
-        full,
-        n,
-        rows.weights,
-        clustered=clusters is not None,
-        stratified=strata is not None,
-    )
-    return MultinomialRegression(**fields, classes=labels, columns=columns)
+    return MultinomialRegression(**fields, classes=sample.classes, columns=sample.columns)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.likelihood.checks import checked_matrix, row_of
-from discreet.estimate.likelihood.rows import CHUNK
+from discreet.estimate.checks import (
+    checked_codes,
+    checked_labels,
+    checked_matrix,
+    checked_names,
+    checked_numbers,
+    checked_weights,
+    row_of,
+)
+from discreet.estimate.likelihood.designs import channels_of, refuse_unidentified
 from discreet.estimate.likelihood.scan import collinear, dependent_columns
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,44 +55,78 @@ class ClassRows:
         return ClassRows(**parts)
 
 
-class ClassArrays:
-    """Rows held in memory."""
+@dataclass(frozen=True, eq=False)
+class ClassSample:
+    """Checked rows with the channels of their reports, the names of the covariates and those of the classes."""
 
-    def __init__(self, rows: ClassRows) -> None:
-        self.rows = rows
-        self._chunks = [rows.take(slice(start, start + CHUNK)) for start in range(0, rows.size, CHUNK)]
+    rows: ClassRows
+    channels: tuple[Floats, ...]
+    columns: tuple[str, ...]
+    classes: tuple[str, ...]
 
-    def chunks(self) -> Iterator[ClassRows]:
-        """All rows; a new pass each time."""
-        return iter(self._chunks)
+    @property
+    def gram(self) -> Floats:
+        """Mean of x x'."""
+        return np.asarray(self.rows.X.T @ self.rows.X / self.rows.size)
+
+    @property
+    def largest(self) -> Floats:
+        """Largest absolute entry of each column."""
+        return np.asarray(np.abs(self.rows.X).max(axis=0))
+
+
+def class_sample(
+    X: Any,
+    y: Any,
+    mechanism: Any,
+    *,
+    outcome: Any = None,
+    designs: Any = None,
+    weights: Any = None,
+    clusters: Any = None,
+    strata: Any = None,
+    names: Sequence[str] | None = None,
+    classes: Sequence[Any] | None = None,
+) -> ClassSample:
+    """Rows from what a user gave to a regression of, or on, a one-of-k answer; checked once."""
+    design = checked_matrix(X, "X")
+    columns = checked_names(names, X, design.shape[1])
+    refuse_collinear(design, columns)
+    n = design.shape[0]
+    channels, which = channels_of(mechanism, designs, n)
+    refuse_unidentified(channels)
+    report, given = given_truths(y, channels, which)
+    count = channels[0].shape[0]
+    rows = ClassRows(
+        design,
+        report,
+        given,
+        which,
+        None if weights is None else checked_weights(weights, n),
+        checked_labels(clusters, n, "clusters"),
+        None if outcome is None else checked_numbers(outcome, n, "outcome"),
+        checked_labels(strata, n, "strata"),
+    )
+    labels = checked_names(range(count) if classes is None else classes, None, count, "classes")
+    return ClassSample(rows, channels, columns, labels)
 
 
 def given_truths(y: Any, channels: Sequence[Floats], design: NDArray[np.int64]) -> tuple[NDArray[np.int64], Floats]:
     """The report codes, and their probabilities under each truth."""
-    codes = arguments.array(y, "y", EstimationError)
-    if codes.shape != design.shape:
-        raise EstimationError(f"y must have one report per row of X: {design.size:,}")
-    if codes.dtype.kind not in "biu":
-        whole = codes.dtype.kind == "f" and bool(np.isfinite(codes).all()) and bool((codes == np.floor(codes)).all())
-        if not whole:
-            raise EstimationError("y must hold report codes, whole numbers from 0")
-    codes = codes.astype(np.int64)
     reports = np.array([channel.shape[1] for channel in channels])[design]
-    bad = (codes < 0) | (codes >= reports)
-    if bad.any():
-        raise EstimationError(f"y: {row_of(bad, 0)} must be a whole number from 0 to {int(reports[bad][0]) - 1}")
+    codes = checked_codes(y, reports, design.size)
     given = np.empty((codes.size, channels[0].shape[0]))
     for position, channel in enumerate(channels):
         rows = design == position
         given[rows] = channel.T[codes[rows]]
-    if (given.max(axis=1, initial=0.0) == 0).any():
-        raise EstimationError(f"y: {row_of(given.max(axis=1) == 0, 0)} is a report that no truth can give")
+    impossible = given.max(axis=1, initial=0.0) == 0
+    if impossible.any():
+        raise EstimationError(f"y: {row_of(impossible, 0)} is a report that no truth can give")
     return codes, given
 
 
-def checked_design(X: Any, names: Sequence[str] | None = None) -> Floats:
-    """Covariates of full rank, with enough rows."""
-    design = checked_matrix(X, "X")
+def refuse_collinear(design: Floats, names: Sequence[str]) -> None:
+    """Covariates must be of full rank, with enough rows."""
     n, size = design.shape
     if size == 0 or n < size:
         raise EstimationError(
@@ -94,6 +134,4 @@ def checked_design(X: Any, names: Sequence[str] | None = None) -> Floats:
         )
     dependent = dependent_columns(np.asarray(np.linalg.qr(design, mode="r")), 1e-10, triangular=True)
     if dependent:
-        header = names if names is not None else [f"x{j + 1}" for j in range(size)]
-        raise collinear(header, *dependent)
-    return design
+        raise collinear(names, *dependent)

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
+from discreet.engines import Local
 from discreet.estimate.likelihood.sampling import SampleSums, Sampling
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,21 +26,8 @@ class Terms:
     score: Floats
     information: Floats
 
-
-class Chunk(Protocol):
-    """Rows of any model."""
-
-    @property
-    def clusters(self) -> NDArray[Any] | None:
-        """The cluster of each row."""
-
-    @property
-    def strata(self) -> NDArray[Any] | None:
-        """The stratum of each row."""
-
-    @property
-    def size(self) -> int:
-        """Number of rows."""
+    def __add__(self, other: Terms) -> Terms:
+        return Terms(self.value + other.value, self.score + other.score, self.information + other.information)
 
 
 class Model(Protocol):
@@ -122,19 +108,14 @@ class Objective:
     def value(self, theta: Floats) -> float:
         """Log-likelihood: one pass."""
         self.passes += 1
-        return float(sum(self.model.value(theta, rows) for rows in self.source.chunks())) / self.unit
+        return Local().sum(self.source.chunks(), lambda rows: self.model.value(theta, rows), 0.0) / self.unit
 
     def terms(self, theta: Floats, curvature: str) -> Terms:
         """Log-likelihood, score and information: one pass."""
         self.passes += 1
-        size = theta.size
-        value, score, information = 0.0, np.zeros(size), np.zeros((size, size))
-        for rows in self.source.chunks():
-            one = self.model.terms(theta, rows, curvature)
-            value += one.value
-            score += one.score
-            information += one.information
-        return Terms(value / self.unit, score / self.unit, information / self.unit)
+        nothing = Terms(0.0, np.zeros(theta.size), np.zeros((theta.size, theta.size)))
+        total = Local().sum(self.source.chunks(), lambda rows: self.model.terms(theta, rows, curvature), nothing)
+        return Terms(total.value / self.unit, total.score / self.unit, total.information / self.unit)
 
     def moments(self, theta: Floats) -> Moments:
         """Both informations and the sums of squared scores: one pass."""

@@ -6,13 +6,11 @@ import math
 from abc import ABC, abstractmethod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.likelihood.links import LINKS, Link
-
-Floats = NDArray[np.float64]
 
 
 class OutcomeModel(ABC):

@@ -16,31 +16,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.likelihood.checks import (
-    checked_labels,
-    checked_names,
-    checked_numbers,
-    checked_weights,
-    row_of,
-)
-from discreet.estimate.likelihood.designs import channels_of, refuse_unidentified
-from discreet.estimate.likelihood.fit import fit_general
+from discreet.estimate.checks import row_of
+from discreet.estimate.likelihood.fit import fit_in_memory
 from discreet.estimate.likelihood.multinomial import class_probabilities
-from discreet.estimate.likelihood.multinomial_rows import (
-    ClassArrays,
-    ClassRows,
-    checked_design,
-    given_truths,
-)
+from discreet.estimate.likelihood.multinomial_rows import ClassRows, ClassSample, class_sample
 from discreet.estimate.likelihood.objective import Terms
 from discreet.estimate.likelihood.outcomes import OutcomeModel, outcome_model
 from discreet.estimate.likelihood.result import LikelihoodFit
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,73 +171,48 @@ def predictor_regression(
     ----------
     outcome : array
         The public outcome: 0/1 for "logit" and "probit", numbers for "gaussian".
-    X : array or table (rows, columns)
-        Public covariates, as they are; the first column must be constant when ``truth="marginal"``.
-    y : array
-        Reports of the randomised answer, codes from 0.
-    mechanism, designs
-        As for :func:`multinomial_regression`.
-    family : {"logit", "probit", "gaussian"}
     truth : {"covariates", "marginal"}
-        The model of the truth: a (multinomial) logit on all of X, or the same frequencies for everybody. If the truth
-        depends on X, "marginal" is wrong and biases the effects.
-    weights, clusters, strata, names, classes
-        As for :func:`multinomial_regression`.
+        The model of the truth: a (multinomial) logit on all of X, or the same frequencies for everybody (the first
+        column of X must then be constant). If the truth depends on X, "marginal" is wrong and biases the effects.
+
+    The other arguments are those of :func:`multinomial_regression`.
     """
-    shape = np.shape(arguments.array(X, "X", EstimationError))
-    header = checked_names(names, X, shape[1]) if len(shape) == 2 else None
-    design = checked_design(X, header)
-    n, size = design.shape
-    columns = checked_names(header, X, size)
-    channels, which = channels_of(mechanism, designs, n)
-    refuse_unidentified(channels)
-    report, given = given_truths(y, channels, which)
-    count = channels[0].shape[0]
-    labels = checked_names(range(count) if classes is None else classes, None, count, "classes")
     family_model = outcome_model(family)
-    values = checked_numbers(outcome, n, "outcome")
+    truth = arguments.choice(truth, "truth", ("covariates", "marginal"), EstimationError)
+    about = {"designs": designs, "weights": weights, "clusters": clusters, "strata": strata}
+    if outcome is None:
+        raise EstimationError("outcome is missing: one number per row")
+    sample = class_sample(X, y, mechanism, outcome=outcome, **about, names=names, classes=classes)
+    rows, size = sample.rows, sample.rows.X.shape[1]
+    values = rows.outcome
+    assert values is not None
     if family != "gaussian" and not ((values == 0) | (values == 1)).all():
         raise EstimationError(f"outcome: {row_of((values != 0) & (values != 1), 0)} must be 0 or 1")
-    truth = arguments.choice(truth, "truth", ("covariates", "marginal"), EstimationError)
-    if truth == "marginal" and not (design[:, 0] == design[0, 0]).all():
+    if truth == "marginal" and not (rows.X[:, 0] == rows.X[0, 0]).all():
         raise EstimationError('truth="marginal" needs a constant first column in X')
-    rows = ClassRows(
-        design,
-        report,
-        given,
-        which,
-        checked_weights(weights, n),
-        checked_labels(clusters, n, "clusters"),
-        values,
-        checked_labels(strata, n, "strata"),
-    )
-    model = MixtureModel(family_model, count, size, 1 if truth == "marginal" else size)
-    full = _names(columns, labels, model)
-    gram = design.T @ design / n
-    metric, scale = _geometry(gram, np.abs(design).max(axis=0), model)
+    model = MixtureModel(family_model, len(sample.classes), size, 1 if truth == "marginal" else size)
+    full = _names(sample.columns, sample.classes, model)
+    metric, scale = _geometry(sample.gram, sample.largest, model)
     start = np.zeros(len(full))
     if family == "gaussian":
-        start[:size], *_ = np.linalg.lstsq(design, values, rcond=None)
-        spread = float(np.std(values - design @ start[:size]))
-        if spread <= 1e-12 * float(np.abs(values).max()):
-            raise EstimationError("outcome is an exact linear function of X; there is nothing to explain")
-        start[model.outcome_size - 1] = math.log(spread)
-        units = spread
-        metric[: model.outcome_size - 1, : model.outcome_size - 1] /= units**2
-        scale[: model.outcome_size - 1] /= units
-    fields = fit_general(
-        model,
-        ClassArrays(rows),
-        metric,
-        scale,
-        full,
-        n,
-        rows.weights,
-        clustered=clusters is not None,
-        stratified=strata is not None,
-        start=start,
-    )
-    return PredictorRegression(**fields, family=family, classes=labels, outcome_size=model.outcome_size)
+        spread = _least_squares(sample, model, start)
+        metric[: model.outcome_size - 1, : model.outcome_size - 1] /= spread**2
+        scale[: model.outcome_size - 1] /= spread
+    fields = fit_in_memory(model, rows, metric, scale, full, start)
+    return PredictorRegression(**fields, family=family, classes=sample.classes, outcome_size=model.outcome_size)
+
+
+def _least_squares(sample: ClassSample, model: MixtureModel, start: Floats) -> float:
+    """Put the least-squares fit on the covariates alone into the start; the spread of its residuals."""
+    X, values = sample.rows.X, sample.rows.outcome
+    assert values is not None
+    size = X.shape[1]
+    start[:size], *_ = np.linalg.lstsq(X, values, rcond=None)
+    spread = float(np.std(values - X @ start[:size]))
+    if spread <= 1e-12 * float(np.abs(values).max()):
+        raise EstimationError("outcome is an exact linear function of X; there is nothing to explain")
+    start[model.outcome_size - 1] = math.log(spread)
+    return spread
 
 
 def _names(columns: tuple[str, ...], labels: tuple[str, ...], model: MixtureModel) -> tuple[str, ...]:

@@ -9,20 +9,18 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.likelihood.checks import (
+from discreet.estimate.checks import (
+    checked_codes,
     checked_labels,
     checked_matrix,
     checked_numbers,
     checked_weights,
-    floats,
     row_of,
-    shape_of,
 )
 from discreet.estimate.likelihood.designs import checked_channel
 
-Floats = NDArray[np.float64]
 #: Rows handled at once: the working arrays of a step stay in the second-level cache.
 CHUNK = 1 << 14
 #: Probabilities this close are equal but for rounding (p00 + p11 = 0.3 + 0.7), and would teach nothing anyway.
@@ -132,12 +130,13 @@ class Source(Protocol):
 
 
 class ArrayRows:
-    """Rows held in memory."""
+    """Rows of any model, held in memory."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
         self._chunks = [rows.take(slice(start, start + CHUNK)) for start in range(0, rows.size, CHUNK)]
 
-    def chunks(self) -> Iterator[Rows]:
+    def chunks(self) -> Iterator[Any]:
         """All rows; a new pass each time."""
         return iter(self._chunks)
 
@@ -171,7 +170,8 @@ def checked_rows(
     design = checked_matrix(X, "X", first_row)
     n = design.shape[0]
     channel = checked_channel(p00, p11, mechanism, designs, n, first_row)
-    report = _codes(y, n, channel.shape[1], first_row)
+    reports = channel.shape[1]
+    report = checked_codes(y, reports, n, first_row).astype(np.min_scalar_type(reports - 1))
     no, yes = made_by(channel, report)
     if ((no == 0) & (yes == 0)).any():
         raise EstimationError(f"y: {row_of((no == 0) & (yes == 0), first_row)} is a report that no truth can give")
@@ -181,23 +181,9 @@ def checked_rows(
         channel,
         no,
         yes,
-        checked_weights(weights, n, first_row),
+        None if weights is None else checked_weights(weights, n, first_row),
         None if offset is None else checked_numbers(offset, n, "offset", first_row),
         checked_labels(clusters, n, "clusters", first_row),
         checked_labels(strata, n, "strata", first_row),
         first_row,
     )
-
-
-def _codes(y: Any, n: int, reports: int, first_row: int) -> NDArray[Any]:
-    """Report codes in the smallest type that holds them."""
-    labels = arguments.array(y, "y", EstimationError)
-    if labels.dtype.kind != "b":
-        labels = floats(labels, "y")
-    if labels.shape != (n,):
-        raise EstimationError(f"y must have one label per row of X: {n:,}, not {shape_of(labels)}")
-    bad = ~((labels >= 0) & (labels < reports) & (labels == np.floor(labels.astype(float))))
-    if bad.any():
-        allowed = "0 or 1" if reports == 2 else f"a whole number from 0 to {reports - 1}"
-        raise EstimationError(f"y: {row_of(bad, first_row)} must be {allowed}")
-    return labels.astype(np.min_scalar_type(reports - 1))

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 #: Numbers kept for the strata together, where every row is its own cluster (2^27 floats, 1 GB).
 _MAX_STRATUM_CELLS = 1 << 27

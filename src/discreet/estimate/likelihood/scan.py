@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate.likelihood.rows import Rows, Source, joined
 
-Floats = NDArray[np.float64]
 #: The probabilities of the reports under a true "no" and under a true "yes".
 Channel = tuple[tuple[float, ...], tuple[float, ...]]
 #: Starts are tried on at most this many rows.

@@ -27,11 +27,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.rows import Rows, made_by
 from discreet.estimate.likelihood.yes_no import report_probabilities
 
-Floats = NDArray[np.float64]
 #: The pull to zero of the fit that the weights come from, in rows' worth of information.
 _PILOT_PULL = 1.0
 #: A weak one, so that the equations always have a solution.

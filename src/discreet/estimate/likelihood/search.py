@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.estimate.likelihood.objective import Anchored, Surface
-from discreet.estimate.likelihood.optimizer import Optimum, inverse_root, maximise
+from discreet.estimate.likelihood.optimizer import Optimum, maximise
+from discreet.estimate.trust_region import inverse_root
 
-Floats = NDArray[np.float64]
 #: Strength of the pull in a sample: linear predictors of about ±10 cost half a unit of log-likelihood.
 _PULL = 0.01
 #: Random starts besides the reasoned ones; their linear predictors have this root mean square.

@@ -8,8 +8,8 @@ from typing import Any
 
 from discreet import arguments
 from discreet.errors import EstimationError
+from discreet.estimate.checks import checked_names
 from discreet.estimate.likelihood.binary import BinaryRegression
-from discreet.estimate.likelihood.checks import checked_names
 from discreet.estimate.likelihood.firth import checked_penalty
 from discreet.estimate.likelihood.fit import fit_binary
 from discreet.estimate.likelihood.links import link_named
@@ -33,19 +33,7 @@ class Batch:
 
     def checked(self, first_row: int = 0) -> Rows:
         """The rows, checked."""
-        return checked_rows(
-            self.X,
-            self.y,
-            self.p00,
-            self.p11,
-            self.weights,
-            self.offset,
-            self.clusters,
-            first_row,
-            mechanism=self.mechanism,
-            designs=self.designs,
-            strata=self.strata,
-        )
+        return checked_rows(**vars(self), first_row=first_row)
 
 
 class StreamRows:

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.objective import Terms
 from discreet.estimate.likelihood.rows import Rows
 
-Floats = NDArray[np.float64]
 #: Below this, products of probabilities lose digits or underflow, and logarithms are used.
 _TINY = 1e-150
 

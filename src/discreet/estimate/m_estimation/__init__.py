@@ -2,7 +2,6 @@
 
 from discreet.estimate.m_estimation import losses
 from discreet.estimate.m_estimation.fit import m_estimate
-from discreet.estimate.m_estimation.formula import regression
 from discreet.estimate.m_estimation.result import MEstimate
 
-__all__ = ["MEstimate", "losses", "m_estimate", "regression"]
+__all__ = ["MEstimate", "losses", "m_estimate"]

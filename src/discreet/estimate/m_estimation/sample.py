@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.mechanisms import FiniteMechanism, Mechanism
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
-
-Floats = NDArray[np.float64]
 
 METHODS = ("exact", "drcl", "sdrcl", "sl", "naive", "box")
 
@@ -122,18 +121,7 @@ def labels_of(given: Sequence[str], count: int, what: str) -> tuple[str, ...]:
 
 def numbers(values: Any, name: str, *, single: bool = False) -> Floats:
     """Finite floats; a number alone only where that is allowed."""
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind == "c":
-            raise TypeError
-        array = np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise EstimationError(f"{name} must be real numbers") from None
+    array = arguments.floats(values, name, EstimationError)
     if array.ndim == 0 and not single:
         raise EstimationError(f"{name} must be an array with one row per report")
-    if array.ndim == 0:
-        array = array.reshape(1)
-    if not np.isfinite(array).all():
-        row = int(np.argwhere(~np.isfinite(array))[0][0])
-        raise EstimationError(f"{name} must be finite; row {row} (counted from 0) is not")
-    return array
+    return np.atleast_1d(array)

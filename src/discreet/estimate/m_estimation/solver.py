@@ -11,14 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.m_estimation.objective import Moments, Objective
-
-Floats = NDArray[np.float64]
+from discreet.estimate.trust_region import QuadraticModel
 
 _STEPS = 100
+#: The damping of a step is worked out to this share: a pass over the rows costs far more than that.
+_EXACT = 1e-10
 
 
 @dataclass(frozen=True)
@@ -43,16 +44,15 @@ def minimise(objective: Objective, start: Floats, scale: Floats, radius: float) 
         return Solution(theta, math.inf, False, False, 0)
     reach, boundary, step_count = 0.5 * (1.0 + float(np.linalg.norm(theta * scale))), False, 0
     for step_count in range(1, _STEPS + 1):
-        gradient, hessian = moments.gradient / scale, moments.hessian / np.outer(scale, scale)
-        if not (np.isfinite(gradient).all() and np.isfinite(hessian).all()):
+        if not (np.isfinite(moments.gradient).all() and np.isfinite(moments.hessian).all()):
             return Solution(theta, moments.value, False, boundary, step_count)
-        step = _step(gradient, hessian, reach)
-        predicted = float(gradient @ step + 0.5 * step @ hessian @ step)
-        length = float(np.linalg.norm(step))
+        model = QuadraticModel(-moments.gradient, moments.hessian, np.diag(1 / scale), convex=False)
+        damping, promised = model.within(reach, _EXACT)
+        step, length, predicted = model.step(damping), model.length(damping), -promised
         if length < 1e-9 * (1 + float(np.linalg.norm(theta * scale))) or -predicted < 1e-15 * (1 + abs(moments.value)):
-            positive = float(np.linalg.eigvalsh(hessian)[0]) > 0
+            positive = _positive(moments, scale)
             return Solution(theta, moments.value, positive and not boundary, boundary, step_count)
-        trial = theta + step / scale
+        trial = theta + step
         size = float(np.linalg.norm(trial * scale))
         if size > radius:
             trial *= radius / size
@@ -70,8 +70,11 @@ def minimise(objective: Objective, start: Floats, scale: Floats, radius: float) 
             if reach < 1e-11:
                 break
     small = float(np.linalg.norm(moments.gradient / scale)) < 1e-6 * (1 + abs(moments.value))
-    positive = float(np.linalg.eigvalsh(moments.hessian / np.outer(scale, scale))[0]) > 0
-    return Solution(theta, moments.value, small and positive, False, step_count)
+    return Solution(theta, moments.value, small and _positive(moments, scale), False, step_count)
+
+
+def _positive(moments: Moments, scale: Floats) -> bool:
+    return float(np.linalg.eigvalsh(moments.hessian / np.outer(scale, scale))[0]) > 0
 
 
 def _finite(objective: Objective, theta: Floats) -> Moments | None:
@@ -84,30 +87,6 @@ def _finite(objective: Objective, theta: Floats) -> Moments | None:
     # Beyond 1e100 squares overflow: an exponential loss far from its minimum.
     sane = math.isfinite(found.value) and float(np.abs(found.hessian).max(initial=0.0)) < 1e100
     return found if sane else None
-
-
-def _step(gradient: Floats, hessian: Floats, reach: float) -> Floats:
-    """The minimum of the quadratic model within the trust region (Moré and Sorensen 1983)."""
-    values, vectors = np.linalg.eigh(hessian)
-    slope = vectors.T @ gradient
-    floor = max(0.0, -float(values[0])) + 1e-12 * max(1.0, float(np.abs(values).max()))
-
-    def along(shift: float) -> Floats:
-        return np.asarray(-slope / (values + shift))
-
-    start = 0.0 if values[0] > 1e-12 * max(1.0, float(np.abs(values).max())) else floor
-    if np.linalg.norm(along(start)) <= reach:
-        return np.asarray(vectors @ along(start))
-    low, high = start, max(floor, 1e-12) + float(np.linalg.norm(slope)) / reach + start
-    for _ in range(100):
-        middle = (low + high) / 2
-        if np.linalg.norm(along(middle)) > reach:
-            low = middle
-        else:
-            high = middle
-        if high - low < 1e-10 * high:
-            break
-    return np.asarray(vectors @ along(high))
 
 
 def best_of(objective: Objective, starts: Sequence[Floats], scale: Floats, radius: float) -> Solution:

@@ -1,4 +1,4 @@
-"""What a user gave to a regression, checked: an error names the argument and the row, never a value."""
+"""What a user gave about rows, checked in one way: an error names the argument and the row, never a value."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import arguments, limits
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
-
-Floats = NDArray[np.float64]
 
 
 def row_of(bad: NDArray[np.bool_], first_row: int) -> str:
@@ -43,25 +42,50 @@ def checked_matrix(X: Any, name: str, first_row: int = 0) -> Floats:
 def checked_numbers(values: Any, n: int, name: str, first_row: int = 0) -> Floats:
     """One finite number per row."""
     numbers = floats(values, name)
-    if numbers.shape != (n,):
-        raise EstimationError(f"{name} must have one number per row of X: {n:,}, not {shape_of(numbers)}")
+    checked_length(numbers, n, name)
     if not np.isfinite(numbers).all():
         raise EstimationError(f"{name}: {row_of(np.asarray(~np.isfinite(numbers)), first_row)} is missing or infinite")
     return numbers
 
 
-def checked_weights(weights: Any, n: int, first_row: int = 0) -> Floats | None:
-    """Survey weights: positive and finite."""
-    if weights is None:
-        return None
-    numbers = checked_numbers(weights, n, "weights", first_row)
-    usable = (numbers >= 1 / limits.LARGEST_NUMBER) & (numbers <= limits.LARGEST_NUMBER)
+def checked_weights(values: Any, n: int, first_row: int = 0, name: str = "weights") -> Floats:
+    """Survey weights, one per row: positive and finite.
+
+    Zero is refused: a row that stands for nobody would still count as a person in the variance.
+    """
+    weights = floats(values, name)
+    checked_length(weights, n, name)
+    # Squares of weights must not overflow.
+    usable = (weights >= 1 / limits.LARGEST_NUMBER) & (weights <= limits.LARGEST_NUMBER)
     if not usable.all():
         raise EstimationError(
-            f"weights: {row_of(~usable, first_row)} must be positive, and at most {limits.LARGEST_NUMBER:g}; leave out "
+            f"{name}: {row_of(~usable, first_row)} must be positive, and at most {limits.LARGEST_NUMBER:g}; leave out "
             "rows that do not count"
         )
-    return numbers
+    return weights
+
+
+def checked_length(values: Any, n: int, name: str) -> Any:
+    """Values, one per row."""
+    shape = np.shape(values) if isinstance(values, np.ndarray) else (len(values),)
+    if shape != (n,):
+        size = f"{shape[0]:,}" if len(shape) == 1 else f"an array of {len(shape)} dimensions"
+        raise EstimationError(f"{name} must have one entry per row: {n:,}, not {size}")
+    return values
+
+
+def checked_codes(y: Any, reports: int | NDArray[np.int64], n: int, first_row: int = 0) -> NDArray[np.int64]:
+    """Report codes, one per row, from 0 to the number of reports (of the row's design) minus one."""
+    codes = arguments.array(y, "y", EstimationError)
+    if codes.dtype.kind != "b":
+        codes = floats(codes, "y")
+    checked_length(codes, n, "y")
+    bad = ~((codes >= 0) & (codes < reports) & (codes == np.floor(codes.astype(float))))
+    if bad.any():
+        most = int(np.broadcast_to(reports, n)[bad][0])
+        allowed = "0 or 1" if most == 2 else f"a whole number from 0 to {most - 1}"
+        raise EstimationError(f"y: {row_of(bad, first_row)} must be {allowed}")
+    return codes.astype(np.int64)
 
 
 def checked_labels(given: Any, n: int, name: str, first_row: int = 0) -> NDArray[Any] | None:
@@ -69,8 +93,7 @@ def checked_labels(given: Any, n: int, name: str, first_row: int = 0) -> NDArray
     if given is None:
         return None
     labels = arguments.array(given, name, EstimationError)
-    if labels.shape != (n,):
-        raise EstimationError(f"{name} must have one label per row of X: {n:,}, not {shape_of(labels)}")
+    checked_length(labels, n, name)
     if labels.dtype.kind == "O":
         missing = np.array([label is None or label != label for label in labels], bool)  # noqa: PLR0124  # nan
         labels = np.where(missing, "", labels.astype(str))
@@ -79,11 +102,6 @@ def checked_labels(given: Any, n: int, name: str, first_row: int = 0) -> NDArray
     if missing.any():
         raise EstimationError(f"{name}: {row_of(missing, first_row)} has no label")
     return labels
-
-
-def shape_of(values: NDArray[Any]) -> str:
-    """The size of an array, in words."""
-    return f"{values.size:,}" if values.ndim == 1 else f"an array of {values.ndim} dimensions"
 
 
 def checked_names(names: Any, X: Any, columns: int, argument: str = "names") -> tuple[str, ...]:

@@ -9,18 +9,17 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.coefficient_table import figure, ratio
 from discreet.estimate.intervals import checked_level
 from discreet.estimate.likelihood.result import LikelihoodFit
+from discreet.estimate.m_estimation.result import MEstimate
 from discreet.estimate.result import Result, frozen
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -42,7 +41,7 @@ class Comparison(Result):
         The interval method, likewise.
     """
 
-    fits: Mapping[str, LikelihoodFit]
+    fits: Mapping[str, LikelihoodFit | MEstimate]
     level: float
     method: str | None = None
 
@@ -140,7 +139,9 @@ class Comparison(Result):
 
 
 def compare(
-    fits: Mapping[str, LikelihoodFit] | Sequence[LikelihoodFit], level: float = 0.95, method: str | None = None
+    fits: Mapping[str, LikelihoodFit | MEstimate] | Sequence[LikelihoodFit | MEstimate],
+    level: float = 0.95,
+    method: str | None = None,
 ) -> Comparison:
     """Put fits of the same coefficients side by side.
 
@@ -158,7 +159,8 @@ def compare(
     if not named:
         raise EstimationError("there are no fits to compare")
     for fit in named.values():
-        arguments.instance(fit, LikelihoodFit, "every fit", EstimationError)
+        if not isinstance(fit, (LikelihoodFit, MEstimate)):
+            raise EstimationError(f"every fit must be a regression or an M-estimate, not {arguments.shown(fit)}")
     first = next(iter(named.values()))
     if any(fit.names != first.names for fit in named.values()):
         raise EstimationError("the fits must have the same coefficients, in the same order")

@@ -1,0 +1,152 @@
+"""The ways to fit a formula, as a table: which randomised columns each is for, and what can be asked of it.
+
+A new capability is one more entry of ``APPROACHES``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from discreet.errors import EstimationError
+from discreet.estimate.likelihood import by_formula as likelihood
+from discreet.estimate.likelihood.binary import BinaryRegression
+from discreet.estimate.likelihood.multinomial import MultinomialRegression
+from discreet.estimate.likelihood.predictor import PredictorRegression
+from discreet.estimate.m_estimation import by_formula as corrected
+from discreet.estimate.m_estimation.result import MEstimate
+from discreet.estimate.specification import Specification
+
+Fit: TypeAlias = BinaryRegression | MultinomialRegression | PredictorRegression | MEstimate
+
+
+@dataclass(frozen=True)
+class Approach:
+    """One way to fit a formula.
+
+    Attributes
+    ----------
+    what : str
+        The randomised columns that it is for, in words.
+    suits : function
+        Whether the randomised columns of a formula are of this kind.
+    families, methods : tuple of str
+        What can be asked for besides "auto".
+    fit, naive : function
+        The fit, and the same with the reports taken for the truth.
+    """
+
+    what: str
+    suits: Callable[[Specification], bool]
+    families: tuple[str, ...]
+    methods: tuple[str, ...]
+    fit: Callable[[Specification], Fit]
+    naive: Callable[[Specification, Any], Fit]
+    penalised: bool = False
+
+
+def chosen(asked: Specification) -> Approach:
+    """The first approach that suits the columns and what was asked for; or one sentence on why there is none."""
+    suitable = [one for one in APPROACHES if one.suits(asked)]
+    if not suitable:
+        raise EstimationError(_impossible(asked))
+    for option, choice in (("families", asked.family), ("methods", asked.method)):
+        able = [one for one in suitable if choice in ("auto", *getattr(one, option))]
+        if not able:
+            there = ", ".join(dict.fromkeys(name for one in suitable for name in getattr(one, option)))
+            raise EstimationError(f'{suitable[0].what} has the {option} {there}, not "{choice}"')
+        suitable = able
+    if asked.penalty is not None and not suitable[0].penalised:
+        raise EstimationError("a penalty is there for a randomised yes/no outcome only; leave it out")
+    return suitable[0]
+
+
+def _only_outcome(asked: Specification) -> bool:
+    return asked.randomised == (asked.outcome,) and not asked.holds_numbers(asked.outcome)
+
+
+def _yes_no_outcome(asked: Specification) -> bool:
+    return _only_outcome(asked) and asked.size(asked.outcome) == 2
+
+
+def _only_one_predictor(asked: Specification) -> bool:
+    return len(asked.randomised) == 1 and not _only_outcome(asked) and not asked.holds_numbers(asked.randomised[0])
+
+
+def _numbers_of_one_block(asked: Specification) -> bool:
+    names = asked.randomised_predictors
+    if not names or len({id(asked.block(name)) for name in names}) > 1 or not asked.holds_numbers(names[0]):
+        return False
+    outcome = asked.outcome
+    return outcome not in asked.randomised or asked.holds_numbers(outcome) or asked.size(outcome) == 2
+
+
+def _read_literally(_asked: Specification, fit: BinaryRegression | MultinomialRegression) -> Fit:
+    return fit.naive()
+
+
+def _no_comparison(_asked: Specification, _fit: Any) -> Fit:
+    raise EstimationError("a comparison with the naive fit is not there for a randomised predictor of a few values")
+
+
+def _noise_ignored(asked: Specification, _fit: Any) -> Fit:
+    return corrected.numeric_predictors(replace(asked, method="naive"))
+
+
+#: The ways to fit a formula, tried in this order.
+APPROACHES = (
+    Approach(
+        "a randomised yes/no outcome",
+        _yes_no_outcome,
+        ("binary",),
+        ("likelihood",),
+        likelihood.yes_no_outcome,
+        _read_literally,
+        penalised=True,
+    ),
+    Approach(
+        "a randomised outcome of several values",
+        _only_outcome,
+        ("multinomial",),
+        ("likelihood",),
+        likelihood.one_of_k_outcome,
+        _read_literally,
+    ),
+    Approach(
+        "a public outcome with a randomised predictor",
+        _only_one_predictor,
+        ("linear", "binary"),
+        ("likelihood",),
+        likelihood.randomised_predictor,
+        _no_comparison,
+    ),
+    Approach(
+        "an outcome with numeric predictors that have noise",
+        _numbers_of_one_block,
+        ("linear", "binary", "poisson", "quantile", "huber", "hinge"),
+        ("corrected", "exact", "drcl", "sdrcl", "sl", "naive"),
+        corrected.numeric_predictors,
+        _noise_ignored,
+    ),
+)
+
+
+def _impossible(asked: Specification) -> str:
+    """Why no approach suits, and what to do."""
+    names, numbers = asked.randomised, [name for name in asked.randomised if asked.holds_numbers(name)]
+    if not names:
+        return "no column of the formula was randomised: an ordinary regression needs no correction"
+    if not numbers:
+        return (
+            f"the formula names more than one randomised column ({', '.join(sorted(names))}); one with finitely many "
+            "answers can be corrected for at a time"
+        )
+    if not asked.randomised_predictors:
+        return (
+            f'"{asked.outcome}" holds numbers with noise and no predictor does: the noise has mean zero, so that '
+            "ordinary least squares on the reports is right as it is, with robust standard errors"
+        )
+    if set(names) - set(numbers) == {asked.outcome}:
+        return f'the outcome "{asked.outcome}" must be a number or a yes/no answer where predictors have noise'
+    return "the randomised predictors of a regression must be numeric columns of one zero-inflated Laplace block"

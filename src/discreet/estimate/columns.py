@@ -1,0 +1,159 @@
+"""How the codes of one column come out of a batch of rows: reports in memory, reports of a release, public labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.domains.columns import as_arrow
+from discreet.errors import DomainError, EstimationError
+from discreet.estimate.channels import Channels
+from discreet.estimate.checks import checked_length, row_of
+from discreet.estimate.tally import LabelIndex, report_codes
+from discreet.manifest.blocks import design_name
+
+
+class Column(Protocol):
+    """How the codes of one column come out of a batch of rows."""
+
+    @property
+    def reports(self) -> int:
+        """Number of codes."""
+
+    @property
+    def needs(self) -> list[str]:
+        """Columns of the release that are read."""
+
+    def encode(self, read: Callable[[str], Any], rows: slice) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+        """Codes of these rows, and a mask of missing answers."""
+
+
+class ArrayColumn:
+    """Report codes in memory, possibly of several designs."""
+
+    def __init__(self, reports: Any, channels: Channels, designs: Any = None) -> None:
+        self.codes = report_codes(reports)
+        self._channels = channels
+        if (designs is not None) != bool(channels.names):
+            raise EstimationError(
+                "designs= names the design of every row, and goes with a mapping from those names to mechanisms"
+            )
+        self._designs = None if designs is None else StackedReports(channels, "designs")
+        self._names = None if designs is None else checked_length(as_arrow(designs), self.codes.size, "designs")
+
+    @property
+    def reports(self) -> int:
+        """Number of codes, over all designs."""
+        return self._channels.reports
+
+    @property
+    def needs(self) -> list[str]:
+        """Nothing of a release."""
+        return []
+
+    def encode(self, read: Callable[[str], Any], rows: slice) -> tuple[NDArray[Any], None]:
+        """Codes of these rows."""
+        del read  # the codes are here already
+        codes = self.codes[rows]
+        if self._designs is None or self._names is None:
+            return codes, None
+        return self._designs.stack(codes, self._names[rows], rows.start), None
+
+
+class DesignIndex:
+    """Which design each row names."""
+
+    def __init__(self, names: Sequence[Any], column: str) -> None:
+        self._names = [design_name(name) for name in names]
+        self._column = column
+        self._labels = LabelIndex(f'"{column}"')
+
+    def positions(self, labels: Any, first_row: int = 0) -> NDArray[np.int64]:
+        """The position of every row's design among the names."""
+        found = self._labels.encode(labels, first_row)
+        place = {name: position for position, name in enumerate(self._names)}
+        positions = np.array([place.get(design_name(label), -1) for label in self._labels.labels], np.int64)[found]
+        if positions.size and positions.min() < 0:
+            known = ", ".join(f'"{name}"' for name in self._names)
+            raise EstimationError(
+                f'"{self._column}": {row_of(positions < 0, first_row)} names no design; known are {known}'
+            )
+        return positions
+
+
+class StackedReports:
+    """The reports of several designs side by side: a code says both which design a row had and what it reported."""
+
+    def __init__(self, channels: Channels, column: str) -> None:
+        self._channels = channels
+        self._index = DesignIndex(channels.names, column)
+        self._sizes = np.array([one.shape[1] for one in channels.mechanisms])
+
+    def stack(self, codes: NDArray[Any], names: Any, first_row: int) -> NDArray[np.int64]:
+        """Codes that count the reports of the designs before this one."""
+        positions = self._index.positions(names, first_row)
+        wide = codes.astype(np.int64)
+        bad = (wide < 0) | (wide >= self._sizes[positions])
+        if bad.any():
+            raise EstimationError(f"{row_of(bad, first_row)}: a report is out of range for its design")
+        return np.asarray(wide + self._channels.offsets[positions])
+
+
+class ReleaseColumn:
+    """The reports of a private column of a release, with the designs that its manifest names."""
+
+    def __init__(self, release: Any, column: str) -> None:
+        block = release.block(column)
+        self.column = column
+        self._domain = block.reports
+        self._by: str | None = block.by
+        designs: Mapping[str, Any] = block.designs if block.by is not None else {}
+        self.channels = Channels.of(designs or block.mechanism, block.domain)
+        self._designs = StackedReports(self.channels, block.by) if block.by is not None else None
+
+    @property
+    def reports(self) -> int:
+        """Number of codes, over all designs."""
+        return self.channels.reports
+
+    @property
+    def needs(self) -> list[str]:
+        """The column, and the public one that names the designs."""
+        return [self.column] if self._by is None else [self.column, self._by]
+
+    def encode(self, read: Callable[[str], Any], rows: slice) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+        """Codes of these rows, and which answers are missing."""
+        try:
+            codes, missing = self._domain.encode_with_missing(read(self.column))
+        except DomainError as error:
+            raise error.at(column=self.column, first_row=rows.start) from None
+        if self._designs is not None and self._by is not None:
+            codes = self._designs.stack(codes, read(self._by), rows.start)
+        return codes, missing
+
+
+class PublicColumn:
+    """A public column of a release, coded in the sorted order of its labels."""
+
+    def __init__(self, name: str, index: LabelIndex, order: Sequence[int]) -> None:
+        self._name = name
+        self._index = index
+        self._rank = np.empty(len(order), np.int64)
+        self._rank[list(order)] = np.arange(len(order))
+
+    @property
+    def reports(self) -> int:
+        """Number of labels."""
+        return self._rank.size
+
+    @property
+    def needs(self) -> list[str]:
+        """The column."""
+        return [self._name]
+
+    def encode(self, read: Callable[[str], Any], rows: slice) -> tuple[NDArray[Any], None]:
+        """Codes of these rows."""
+        return self._rank[self._index.encode(read(self._name), rows.start)], None

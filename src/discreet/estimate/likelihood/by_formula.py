@@ -1,0 +1,117 @@
+"""Likelihood fits by formula on a release in which one column with finitely many answers was randomised."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.errors import EstimationError
+from discreet.estimate import rows as reader
+from discreet.estimate.channels import Channels
+from discreet.estimate.columns import ReleaseColumn
+from discreet.estimate.formulas import Matrices
+from discreet.estimate.likelihood.binary import BinaryRegression
+from discreet.estimate.likelihood.fit import fit_binary
+from discreet.estimate.likelihood.links import link_named
+from discreet.estimate.likelihood.multinomial import MultinomialRegression, multinomial_regression
+from discreet.estimate.likelihood.predictor import PredictorRegression, predictor_regression
+from discreet.estimate.likelihood.rows import ArrayRows
+from discreet.estimate.likelihood.streaming import Batch, binary_regression_batches
+from discreet.estimate.specification import Specification
+
+#: Above this many rows a yes/no label is fitted batch by batch instead of in memory.
+IN_MEMORY_ROWS = 2_000_000
+
+
+def yes_no_outcome(asked: Specification) -> BinaryRegression:
+    """A randomised yes/no answer given public predictors."""
+    column, matrices = ReleaseColumn(asked.release, asked.outcome), asked.matrices()
+    rows = asked.rows([column])
+    link = asked.link or "logit"
+    if asked.release.rows > IN_MEMORY_ROWS:
+        fit = binary_regression_batches(
+            lambda: (_labels(batch, matrices, column.channels) for batch in rows.batches()),
+            link=link,
+            names=matrices.names,
+            penalty=asked.penalty,
+        )
+    else:
+        held = _labels(reader.joined(rows.batches()), matrices, column.channels)
+        fit = fit_binary(ArrayRows(held.checked()), link_named(link), matrices.names, asked.penalty)
+    return asked.finished(fit, "binary", rows)
+
+
+def one_of_k_outcome(asked: Specification) -> MultinomialRegression:
+    """A randomised one-of-k answer given public predictors."""
+    if asked.link not in (None, "logit"):
+        size = len(asked.values(asked.outcome))
+        raise EstimationError(f"an outcome with {size} values is fitted with link logit only")
+    column, matrices = ReleaseColumn(asked.release, asked.outcome), asked.matrices()
+    rows = asked.rows([column])
+    batch = reader.joined(rows.batches())
+    fit = multinomial_regression(
+        **_matrix(batch, matrices), **_reports(batch, column.channels), **_names(asked, column, matrices)
+    )
+    return asked.finished(fit, "multinomial", rows)
+
+
+def randomised_predictor(asked: Specification) -> PredictorRegression:
+    """A public outcome given public predictors and one randomised answer."""
+    family = asked.family
+    if family == "auto":
+        family = "linear" if asked.outcome_values is None else "binary"
+    if family == "binary" and asked.link not in (None, "logit", "probit"):
+        raise EstimationError(
+            "a public yes/no outcome with a randomised predictor is fitted with link logit or probit, "
+            f'not "{asked.link}"'
+        )
+    if family == "linear" and asked.link is not None:
+        raise EstimationError("link belongs to a yes/no outcome; a linear model has none")
+    column, matrices = ReleaseColumn(asked.release, asked.randomised_predictors[0]), asked.matrices()
+    rows = asked.rows([column], [asked.outcome])
+    batch = reader.joined(rows.batches())
+    fit = predictor_regression(
+        asked.public_outcome(_table(batch), family),
+        **_matrix(batch, matrices),
+        **_reports(batch, column.channels),
+        **_names(asked, column, matrices),
+        family="gaussian" if family == "linear" else asked.link or "logit",
+    )
+    return asked.finished(fit, family, rows)
+
+
+def _labels(batch: reader.Batch, matrices: Matrices, channels: Channels) -> Batch:
+    """Rows as :func:`binary_regression` takes them."""
+    return Batch(**_matrix(batch, matrices), **_reports(batch, channels))
+
+
+def _table(batch: reader.Batch) -> pa.Table:
+    """The columns that were handed on; an empty formula has none, but still rows."""
+    if batch.table is None:
+        return pa.table({"row": np.zeros(batch.codes.size, np.int8)})
+    return batch.table
+
+
+def _matrix(batch: reader.Batch, matrices: Matrices) -> dict[str, Any]:
+    return {"X": matrices.matrix(_table(batch))}
+
+
+def _reports(batch: reader.Batch, channels: Channels) -> dict[str, Any]:
+    """Reports, and the design that each went through; codes of several designs stand side by side."""
+    y: Any = batch.codes
+    mechanism: Any = channels.mechanisms[0]
+    designs = None
+    if channels.names:
+        designs = np.searchsorted(channels.offsets, y, side="right") - 1
+        y, mechanism = y - channels.offsets[designs], dict(enumerate(channels.mechanisms))
+    units = {"clusters": batch.clusters, "strata": batch.strata}
+    plain = {name: None if one is None else one.to_numpy(zero_copy_only=False) for name, one in units.items()}
+    return {"y": y, "mechanism": mechanism, "designs": designs, "weights": batch.weights, **plain}
+
+
+def _names(asked: Specification, column: ReleaseColumn, matrices: Matrices) -> dict[str, Any]:
+    """Names of the columns, and of the classes of a one-of-k answer."""
+    classes = ["(blank)" if label is None else str(label) for label in asked.values(column.column)]
+    return {"names": matrices.names, "classes": classes}

@@ -1,0 +1,132 @@
+"""Regression by formula on a release: the function for users. How it is done is in :mod:`.approaches`."""
+
+from __future__ import annotations
+
+from typing import Literal, overload
+
+from discreet import arguments
+from discreet.errors import EstimationError
+from discreet.estimate.approaches import Fit, chosen
+from discreet.estimate.comparison import Comparison
+from discreet.estimate.comparison import compare as side_by_side
+from discreet.estimate.likelihood.firth import checked_penalty
+from discreet.estimate.likelihood.links import LINKS
+from discreet.estimate.specification import Specification
+from discreet.manifest import Release
+
+FAMILIES = ("auto", "linear", "binary", "multinomial", "poisson", "quantile", "huber", "hinge")
+METHODS = ("auto", "likelihood", "corrected", "exact", "drcl", "sdrcl", "sl", "naive")
+
+
+@overload
+def regression(
+    formula: str,
+    release: Release,
+    family: str = ...,
+    link: str | None = ...,
+    missing: str = ...,
+    method: str = ...,
+    *,
+    tau: float | None = ...,
+    threshold: float | None = ...,
+    penalty: str | None = ...,
+    compare: Literal[False] = False,
+    level: float = ...,
+) -> Fit: ...
+
+
+@overload
+def regression(
+    formula: str,
+    release: Release,
+    family: str = ...,
+    link: str | None = ...,
+    missing: str = ...,
+    method: str = ...,
+    *,
+    tau: float | None = ...,
+    threshold: float | None = ...,
+    penalty: str | None = ...,
+    compare: bool,
+    level: float = ...,
+) -> Fit | Comparison: ...
+
+
+def regression(
+    formula: str,
+    release: Release,
+    family: str = "auto",
+    link: str | None = None,
+    missing: str = "error",
+    method: str = "auto",
+    *,
+    tau: float | None = None,
+    threshold: float | None = None,
+    penalty: str | None = None,
+    compare: bool = False,
+    level: float = 0.95,
+) -> Fit | Comparison:
+    """Fit a regression on a release, corrected for how its columns were randomised.
+
+    What can be corrected for, and how:
+
+    * a randomised *outcome* with finitely many values, public predictors: the likelihood of the reports;
+    * one randomised *predictor* with finitely many values, a public outcome: a likelihood that mixes over the unknown
+      truth;
+    * *numeric predictors* that were released together with zero-inflated Laplace noise: a corrected loss. The outcome
+      is public, a numeric column of the same or of another block, or a randomised yes/no answer.
+
+    Parameters
+    ----------
+    formula : str
+        ``"cheated ~ age + C(sex)"``. A randomised predictor is a term of its own. The first declared value of a
+        randomised answer is the reference.
+    release : Release
+        Opened with `Release.open` or made by `release` or `Release.from_reports`.
+    family : {"auto", "linear", "binary", "multinomial", "poisson", "quantile", "huber", "hinge"}
+        "auto": "binary" for an outcome with two values, "multinomial" for a randomised one with more, else "linear".
+        The last four belong to numeric predictors.
+    link : {"logit", "probit", "cauchit", "cloglog"}, optional
+        For a yes/no outcome, logit by default. The last two are there for a randomised outcome only.
+    missing : {"error", "drop"}
+        What to do with rows in which a needed value is missing. Dropped rows are counted and reported.
+    method : {"auto", "likelihood", "corrected", "exact", "drcl", "sdrcl", "sl", "naive"}
+        "auto" is the likelihood where there is one, else the corrected loss. "corrected" is "exact"; that and the
+        others are the corrections of :func:`m_estimate`, for numeric predictors.
+    tau : float, optional
+        The quantile of family "quantile"; the median by default.
+    threshold : float, optional
+        Of family "huber", in the units of the outcome; 1.345 residual spreads by default.
+    penalty : {None, "firth"}
+        For a randomised yes/no outcome: Firth's penalised likelihood, see :func:`binary_regression`.
+    compare : bool
+        Return a :class:`Comparison` of the corrected and the naive fit instead.
+    level : float
+        Confidence level of a comparison.
+
+    Returns
+    -------
+    BinaryRegression, MultinomialRegression, PredictorRegression, MEstimate or Comparison
+        All fits have `.summary()`, `.coefficients`, `.std_error`, `.interval()`, `.to_dict()`.
+    """
+    release = arguments.instance(release, Release, "release", EstimationError)
+    family = arguments.choice(family, "family", FAMILIES, EstimationError)
+    if link is not None:
+        link = arguments.choice(link, "link", tuple(LINKS), EstimationError)
+    missing = arguments.choice(missing, "missing", ("error", "drop"), EstimationError)
+    method = arguments.choice(method, "method", METHODS, EstimationError)
+    compare = arguments.flag(compare, "compare", EstimationError)
+    if tau is not None and family != "quantile":
+        raise EstimationError('tau belongs to family "quantile"')
+    if threshold is not None and family != "huber":
+        raise EstimationError('threshold belongs to family "huber"')
+    asked = Specification(
+        formula, release, family, link, method, _policy(missing), checked_penalty(penalty), tau, threshold
+    )
+    approach = chosen(asked)
+    fit = approach.fit(asked)
+    return side_by_side({"corrected": fit, "naive": approach.naive(asked, fit)}, level) if compare else fit
+
+
+def _policy(missing: str) -> Literal["error", "drop"]:
+    return "drop" if missing == "drop" else "error"

@@ -1,0 +1,181 @@
+"""What a regression by formula is asked to do: the columns, what is known about each, and how their rows are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, TypeVar, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from discreet.arguments import Floats
+from discreet.domains import FiniteDomain
+from discreet.engines import Local
+from discreet.errors import EstimationError
+from discreet.estimate.columns import ReleaseColumn
+from discreet.estimate.formulas import Matrices, Sides, read_formula
+from discreet.estimate.likelihood.result import LikelihoodFit
+from discreet.estimate.m_estimation.result import MEstimate
+from discreet.estimate.rows import Rows
+from discreet.manifest import Block, Release
+
+Fit = TypeVar("Fit", bound=LikelihoodFit | MEstimate)
+
+
+@dataclass(frozen=True, eq=False)
+class Specification:
+    """A formula on a release, and the choices that go with it; nothing has been read yet.
+
+    Attributes
+    ----------
+    formula, release : str, Release
+    family, link, method : str
+        As they were asked for; link None stands for the family's own.
+    missing : {"error", "drop"}
+    penalty : str or None
+    tau, threshold : float or None
+    """
+
+    formula: str
+    release: Release
+    family: str = "auto"
+    link: str | None = None
+    method: str = "auto"
+    missing: Literal["error", "drop"] = "error"
+    penalty: str | None = None
+    tau: float | None = None
+    threshold: float | None = None
+
+    @cached_property
+    def sides(self) -> Sides:
+        """The formula, read; every column that it names is in the release, and stands on one side."""
+        sides = read_formula(self.formula)
+        for name in (sides.outcome, *sides.variables):
+            if name not in self.release.columns:
+                raise EstimationError(
+                    f'the formula names "{name}", which the release does not have; '
+                    f"it has {', '.join(self.release.columns)} (a column that a plan does not list is dropped)"
+                )
+        if sides.outcome in sides.variables:
+            raise EstimationError(f'"{sides.outcome}" stands on both sides of the formula')
+        return sides
+
+    @property
+    def outcome(self) -> str:
+        """The outcome's column."""
+        return self.sides.outcome
+
+    @cached_property
+    def _blocks(self) -> dict[str, Block]:
+        return {column: block for block in self.release.manifest.blocks for column in block.columns}
+
+    def block(self, column: str) -> Block | None:
+        """The block of a randomised column; columns of one block have the same."""
+        return self._blocks.get(column)
+
+    @cached_property
+    def randomised(self) -> tuple[str, ...]:
+        """Randomised columns of the formula, the outcome first."""
+        return tuple(name for name in (self.outcome, *self.sides.variables) if name in self._blocks)
+
+    @property
+    def randomised_predictors(self) -> tuple[str, ...]:
+        """Those on the right side."""
+        return tuple(name for name in self.randomised if name != self.outcome)
+
+    @property
+    def public(self) -> list[str]:
+        """Public columns of the right side."""
+        return [name for name in self.sides.variables if name not in self._blocks]
+
+    def holds_numbers(self, column: str) -> bool:
+        """Whether a randomised column holds numbers with noise; others hold one of finitely many answers."""
+        return not isinstance(self._blocks[column].truths_of(column), FiniteDomain)
+
+    def size(self, column: str) -> int:
+        """The number of values of a randomised answer."""
+        return self._answers(column).size
+
+    def values(self, column: str) -> tuple[Any, ...]:
+        """The declared values of a randomised answer, the reference first."""
+        return tuple(self._answers(column).labels)
+
+    def _answers(self, column: str) -> FiniteDomain:
+        domain = self._blocks[column].truths_of(column)
+        assert isinstance(domain, FiniteDomain)  # nobody counts the values of a column that holds numbers
+        return domain
+
+    def matrices(self) -> Matrices:
+        """Model matrices of the public part of the right side."""
+        sides = self.sides
+        for name in self.randomised_predictors:
+            sides = replace(sides, predictors=sides.without(name))
+        read = self.public or [self.outcome]
+        return Matrices(sides.predictors, self.public, lambda: self.release.batches(read))
+
+    def rows(self, answers: Sequence[ReleaseColumn], table: Sequence[str] = (), *, survey: bool = True) -> Rows:
+        """The rows, with the public columns and some more handed on; with or without the survey's weights and units."""
+        declared = self.release.survey
+        return Rows(
+            self.release,
+            self.release.rows,
+            answers,
+            weights=declared.weight if survey else None,
+            strata=declared.strata if survey else None,
+            clusters=declared.cluster if survey else None,
+            table=[*self.public, *table],
+            missing=self.missing,
+        )
+
+    @cached_property
+    def outcome_values(self) -> tuple[Any, Any] | None:
+        """The two values of a yes/no outcome, the first one being the "no"; None for any other outcome."""
+        if self.outcome in self._blocks:
+            if self.holds_numbers(self.outcome) or self.size(self.outcome) != 2:
+                return None
+            no, yes = self.values(self.outcome)
+            return no, yes
+        found, _ = Local().count_by_key(self.release.batches([self.outcome]), [self.outcome])
+        levels = found.column(0).combine_chunks()
+        levels = levels.filter(pc.invert(pc.is_null(levels, nan_is_null=True)))
+        return cast("tuple[Any, Any]", tuple(sorted(levels.to_pylist()))) if len(levels) == 2 else None
+
+    def public_outcome(self, table: pa.Table, family: str) -> Floats:
+        """A public outcome as numbers: 0 and 1 for a yes/no outcome, otherwise as it stands."""
+        column = table[self.outcome].combine_chunks()
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if family in ("binary", "hinge"):
+            if self.outcome_values is None:
+                raise EstimationError(
+                    f'family "{family}" needs an outcome with two values, and "{self.outcome}" has not'
+                )
+            yes = pc.equal(column, pa.scalar(self.outcome_values[1], column.type))
+            return np.asarray(yes.to_numpy(zero_copy_only=False), float)
+        kind = column.type
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+            raise EstimationError(f'the outcome "{self.outcome}" must be a number or have two values')
+        return np.asarray(column.to_numpy(zero_copy_only=False), float)
+
+    def modelled(self, family: str) -> str:
+        """What is modelled, such as ``P(cheated = "yes")``."""
+        if family == "multinomial":
+            return f"P({self.outcome} = each value), reference {_quoted(self.values(self.outcome)[0])}"
+        if family in ("binary", "hinge") and self.outcome_values is not None:
+            what = f"{self.outcome} = {_quoted(self.outcome_values[1])}"
+            return f"P({what})" if family == "binary" else what
+        return f"E({self.outcome})" if family in ("linear", "poisson") else self.outcome
+
+    def finished(self, fit: Fit, family: str, rows: Rows, *notes: str) -> Fit:
+        """The fit with the formula, what it models, and how many rows were left out."""
+        plural = "s" if rows.left_out != 1 else ""
+        dropped = (f"{rows.left_out:,} row{plural} with a missing value left out",) if rows.left_out else ()
+        told = (*fit.notes, *dropped, *notes)
+        return replace(fit, notes=told, formula=self.formula.strip(), modelled=self.modelled(family))
+
+
+def _quoted(level: Any) -> str:
+    return "(blank)" if level is None else f'"{level}"' if isinstance(level, str) else str(level)

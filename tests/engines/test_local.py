@@ -1,0 +1,86 @@
+"""The four verbs of an engine, against plain Python."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from discreet import Randomness
+from discreet.engines import Local
+
+TOWNS = ["n", "s", None, "n", "e", "s", "n"]
+CODES = [0, 1, 1, 0, 2, 0, 0]
+
+
+def batches(step):
+    """The rows in pieces; the town is a dictionary of its own in each."""
+    for start in range(0, len(TOWNS), step):
+        towns = pa.array(TOWNS[start : start + step]).dictionary_encode()
+        yield pa.record_batch({"town": towns, "count": CODES[start : start + step]})
+
+
+@pytest.mark.parametrize("step", [1, 2, 7])
+def test_counts_do_not_depend_on_how_rows_are_cut(step):
+    """Every combination that occurs, missing values among them, also where a key is itself called "count"."""
+    keys, counts = Local().count_by_key(batches(step), ["town", "count"])
+    found = {tuple(row.values()): n for row, n in zip(keys.to_pylist(), counts.tolist(), strict=True)}
+    assert found == Counter(zip(TOWNS, CODES, strict=True))
+    assert keys.column_names == ["town", "count"]
+    alone, counts = Local().count_by_key(batches(step), ["town"])
+    assert dict(zip(alone["town"].to_pylist(), counts.tolist(), strict=True)) == Counter(TOWNS)
+
+
+def test_no_batches_give_no_counts_and_the_start_of_a_sum():
+    """An empty table is an answer, not an error."""
+    keys, counts = Local().count_by_key([], ["town"])
+    assert (keys.num_rows, keys.column_names, counts.size) == (0, ["town"], 0)
+    assert Local().sum([], lambda batch: batch.num_rows, 0) == 0
+    assert list(Local().order_randomly([])) == []
+
+
+def test_a_sum_is_that_of_the_parts_in_order():
+    """Anything with a plus: here arrays and lists."""
+    total = Local().sum(batches(2), lambda batch: np.bincount(batch["count"].to_numpy(), minlength=3), np.zeros(3, int))
+    np.testing.assert_array_equal(total, [4, 2, 1])
+    assert Local().sum(batches(3), lambda batch: batch["count"].to_pylist(), []) == CODES
+
+
+def test_batches_are_mapped_one_at_a_time():
+    """Nothing is read before it is asked for: tables larger than memory pass through."""
+    read = []
+
+    def watched():
+        for batch in batches(2):
+            read.append(batch)
+            yield batch
+
+    mapped = Local().map_batches(watched(), lambda batch: batch.num_rows)
+    assert read == []
+    assert next(mapped) == 2
+    assert len(read) == 1
+
+
+def test_every_order_is_equally_likely():
+    """All 24 orders of four rows: χ² far below what a swap of neighbours alone would give."""
+    rows, draws = 4, 6_000
+    randomness = Randomness.seeded(3)
+    parts = [pa.record_batch({"row": [0, 1]}), pa.record_batch({"row": [2, 3]})]
+    seen: Counter[tuple[int, ...]] = Counter()
+    for _ in range(draws):
+        done = list(Local().order_randomly(parts, randomness))
+        assert [batch.num_rows for batch in done] == [2, 2]
+        seen[tuple(value for batch in done for value in batch["row"].to_pylist())] += 1
+    expected = draws / 24
+    statistic = sum((seen[order] - expected) ** 2 / expected for order in seen) + expected * (24 - len(seen))
+    assert statistic < 97  # p < 1e-10 for 23 degrees of freedom; a fixed order gives 138,000
+    assert all(sorted(order) == list(range(rows)) for order in seen)
+
+
+def test_the_order_is_secure_unless_told_otherwise():
+    """Without a source of its own the order comes from the secure generator, and differs from call to call."""
+    parts = [pa.record_batch({"row": np.arange(50)})]
+    orders = {tuple(next(Local().order_randomly(parts))["row"].to_pylist()) for _ in range(3)}
+    assert len(orders) == 3
