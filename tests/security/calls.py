@@ -409,6 +409,11 @@ def calls() -> Iterator[Call]:
         {"formula": "age ~ u", "family": "quantile", "tau": 0.4, "threshold": None, **asked},
     )
     yield Call(
+        "regression by Huber's loss",
+        estimate.regression,
+        {"formula": "age ~ u", "family": "huber", "tau": None, "threshold": 1.5, **asked},
+    )
+    yield Call(
         "m_estimate",
         estimate.m_estimate,
         {

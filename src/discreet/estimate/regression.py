@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, overload
 
-from discreet import arguments
+from discreet import arguments, limits
 from discreet.errors import EstimationError
 from discreet.estimate.approaches import Fit, chosen
 from discreet.estimate.comparison import Comparison
@@ -116,10 +116,14 @@ def regression(
     missing = arguments.choice(missing, "missing", ("error", "drop"), EstimationError)
     method = arguments.choice(method, "method", METHODS, EstimationError)
     compare = arguments.flag(compare, "compare", EstimationError)
-    if tau is not None and family != "quantile":
-        raise EstimationError('tau belongs to family "quantile"')
-    if threshold is not None and family != "huber":
-        raise EstimationError('threshold belongs to family "huber"')
+    if tau is not None:
+        if family != "quantile":
+            raise EstimationError('tau belongs to family "quantile"')
+        tau = arguments.number(tau, "tau", EstimationError, above=0, below=1)
+    if threshold is not None:
+        if family != "huber":
+            raise EstimationError('threshold belongs to family "huber"')
+        threshold = arguments.number(threshold, "threshold", EstimationError, above=0, most=limits.LARGEST_NUMBER)
     asked = Specification(
         formula, release, family, link, method, _policy(missing), checked_penalty(penalty), tau, threshold
     )

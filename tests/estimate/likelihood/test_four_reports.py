@@ -181,7 +181,7 @@ def test_formulas_take_every_link_penalty_and_comparison(released, monkeypatch):
         ({"mechanism": None}, "the design is missing"),
         ({"mechanism": np.eye(3)}, "two true values, the mechanism has 3"),
         ({"mechanism": {"a": Q}}, "several mechanisms need designs="),
-        ({"mechanism": {"a": Q}, "designs": np.array(["a", "a", "b", "a"])}, "designs: row 2"),
+        ({"mechanism": {"a": Q}, "designs": np.array(["a", "a", "b", "a"])}, '"designs": row 2'),
         ({"mechanism": np.array([[0.5, 0.5, 0, 0], [0.2, 0.8, 0, 0]])}, "y: row 2 .* no truth can give"),
     ],
 )
