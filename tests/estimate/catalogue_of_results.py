@@ -74,6 +74,21 @@ def m_estimate() -> Any:
     return estimate.m_estimate("squared", reports, laplace, public=ones, outcome=data["outcome"], names=[SCRIPT, "one"])
 
 
+def correlation() -> Any:
+    import pyarrow as pa
+
+    from discreet import release
+
+    data, column = sample(), f"{SCRIPT} column"
+    table = pa.table({column: data["X"][:, 1], "b": data["outcome"]})
+    asked = {"columns": ["a"], "domain": {"binary": ["no", "yes"]}, "mechanism": "randomized-response", "epsilon": 1.0}
+    table = table.append_column("a", pa.array(np.where(data["no"] == 1, "yes", "no")))
+    private = release(
+        table, {"public": [{"columns": [column, "b"]}], "private": [asked]}, randomness=Randomness.seeded(8)
+    )
+    return estimate.correlation(private, column, "b")
+
+
 #: Results with estimates and intervals, by name.
 RESULTS: dict[str, Callable[[], Any]] = {
     "Frequencies": frequencies,
@@ -98,6 +113,16 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "MEstimate": m_estimate,
     "Comparison": lambda: estimate.compare({"corrected": regression(), SCRIPT: regression().naive()}),
     "MarginalEffects": lambda: regression().marginal_effects(),
+    "Statistic": lambda: estimate.mean(sample()["three"], THREE),
+    "Statistic, groups": lambda: estimate.mean(sample()["three"], THREE, by=sample()["group"]),
+    "Statistic, share": lambda: estimate.mean(sample()["yes"], ASKED, by=[sample()["group"], sample()["three"]]),
+    "Statistic, total": lambda: estimate.total(sample()["three"], THREE, weights=sample()["weights"]),
+    "Statistic, functional": lambda: frequencies().functional([0.0, 1.0, 1.0]),
+    "Quantiles": lambda: estimate.quantile(sample()["outcome"], None, 0.3, by=sample()["group"]),
+    "Contrast": lambda: estimate.mean(sample()["outcome"], by=sample()["group"]).compare(SCRIPT, "south"),
+    "Contrast, pairs": lambda: estimate.mean(1 + sample()["outcome"] ** 2, by=sample()["three"]).compare(kind="ratio"),
+    "TopFrequencies": lambda: frequencies().top(2),
+    "Correlation": correlation,
     "Predictions": lambda: regression().predict(sample()["X"][:30], interval=True),
 }
 

@@ -309,6 +309,15 @@ def calls() -> Iterator[Call]:
     )
     fit = estimate.frequencies(counts=[40, 60], mechanism=binary)
     yield Call("Frequencies.interval", fit.interval, {"level": 0.95, "method": "wilson"})
+    aside = dict.fromkeys(("by", "weights", "strata", "clusters", "positions", "designs", "labels"))
+    plain = {"reports": data["y"], "mechanism": binary, **aside, "target": "population"}
+    yield Call("mean", estimate.mean, plain)
+    yield Call("mean of a release", estimate.mean, {"reports": released, "mechanism": "a", "by": "town"})
+    yield Call("total", estimate.total, plain)
+    yield Call("expectation", estimate.expectation, {**plain, "function": abs})
+    yield Call("quantile", estimate.quantile, {**plain, "p": 0.5})
+    yield Call("quantile of a release", estimate.quantile, {"reports": released, "mechanism": "age", "p": 0.5})
+    yield Call("correlation", estimate.correlation, {"release": released, "first": "a", "second": "age"})
     yield Call(
         "crosstab of a release", estimate.crosstab, {"release": released, "rows": "a", "columns": "b", "layers": None}
     )

@@ -45,7 +45,7 @@ from discreet.estimate.expectation import expectation
 from discreet.estimate.frequencies import frequencies
 from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.grouped import GroupedFrequencies
-from discreet.estimate.identified import FrequencyBounds
+from discreet.estimate.identified import FrequencyBounds, Range
 from discreet.estimate.independence import IndependenceTest
 from discreet.estimate.joint.table import JointTable, joint_table
 from discreet.estimate.likelihood import (
@@ -88,6 +88,7 @@ __all__ = [
     "NoncomplianceRegression",
     "PredictorRegression",
     "Quantiles",
+    "Range",
     "Statistic",
     "TopFrequencies",
     "Totals",

@@ -152,6 +152,12 @@ class Contrast(Result):
         }
 
 
+def unknown_group(groups: Sequence[Any]) -> str:
+    """What to say when a comparison names a group that is not there."""
+    known = ", ".join(display.label_text(label) for label in groups[: display.SHOWN])
+    return f"compare names a group that is not there; the groups are {known}"
+
+
 def contrast(statistic: Statistic, pairs: Sequence[tuple[int, int]], kind: str) -> Contrast:
     """Comparisons of pairs of groups, by their places; the covariance of all of them from that of the groups."""
     kind = arguments.choice(kind, "kind", ("difference", "ratio"), EstimationError)

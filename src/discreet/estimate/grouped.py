@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
 from discreet.estimate import display
-from discreet.estimate.contrast import Contrast, difference_of_frequencies
+from discreet.estimate.contrast import Contrast, difference_of_frequencies, unknown_group
 from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.intervals import checked_level
 from discreet.estimate.result import Result, frozen
@@ -97,11 +97,11 @@ class GroupedFrequencies(Result, Mapping[Any, Frequencies]):
 
         The groups of a survey are not independent where clusters reach into both, and the standard errors know it.
         """
-        for group in (first, second):
-            if group not in self.results:
-                known = ", ".join(display.label_text(label) for label in self.groups[: display.SHOWN])
-                raise EstimationError(f"compare names a group that is not there; the groups are {known}")
-        return difference_of_frequencies(self.results[first], self.results[second], (first, second))
+        try:
+            one, other = self.results[first], self.results[second]
+        except (KeyError, TypeError):  # what cannot be a label is none
+            raise EstimationError(unknown_group(self.groups)) from None
+        return difference_of_frequencies(one, other, (first, second))
 
     def __getitem__(self, group: Any) -> Frequencies:
         return self.results[group]

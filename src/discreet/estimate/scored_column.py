@@ -120,14 +120,14 @@ def _numbers_in_memory(
     reports: Any, mechanism: ZeroInflatedLaplace | None, positions: Any, function: Function | None
 ) -> ScoredColumn:
     _refuse_positions(positions)
-    if np.ndim(reports) == 2 and np.shape(reports)[1] == 1:
-        reports = np.asarray(reports)[:, 0]
-    numbers = as_numbers(reports, "reports")
     if mechanism is not None and mechanism.dimension != 1:
         raise EstimationError(
             f"the mechanism has {mechanism.dimension} coordinates and a mean is of one: give "
             "reports[:, j] and mechanism.coordinates([j])"
         )
+    if np.ndim(reports) == 2 and np.shape(reports)[1] == 1:
+        reports = np.asarray(reports)[:, 0]
+    numbers = as_numbers(reports, "reports")
     boolean = getattr(reports, "dtype", None) == np.bool_
     scores: Scores
     if mechanism is None:

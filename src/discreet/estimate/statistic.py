@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate import display
-from discreet.estimate.contrast import Contrast, contrast
+from discreet.estimate.contrast import Contrast, contrast, unknown_group
 from discreet.estimate.intervals import checked_level, two_sided_quantile, within_unit
 from discreet.estimate.result import Result, frozen, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, group_columns, interval_heading, labels
@@ -114,7 +114,7 @@ class Statistic(Result):
         informative = np.isfinite(variance) & (variance > 0) & (at_share > 0)
         np.divide(at_share, variance, out=size, where=informative & np.isfinite(self.degrees_of_freedom))
         normal = two_sided_quantile(level)
-        size = np.minimum(size, self.n) * (normal / quantiles) ** 2
+        size = np.minimum(size, self.n) * np.divide(normal, quantiles, out=np.ones_like(size), where=quantiles > 0) ** 2
         low, high = wilson(share, np.full_like(share, own), np.full_like(share, other), sampling, size, normal)
         ends = within_unit(low, high, 1 + np.abs(share))
         return np.sort(first + (second - first) * ends, axis=1)
@@ -136,10 +136,10 @@ class Statistic(Result):
         )
 
     def _place(self, group: Any) -> int:
-        try:
-            return self.groups.index(group)
-        except ValueError:
-            raise KeyError(group) from None
+        single = group.item() if isinstance(group, np.generic) else group
+        if isinstance(single, Hashable) and single in self.groups:
+            return self.groups.index(single)
+        raise KeyError(group)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.groups)
@@ -148,7 +148,11 @@ class Statistic(Result):
         return self.estimate.size
 
     def __contains__(self, group: Any) -> bool:
-        return group in self.groups
+        try:
+            self._place(group)
+        except KeyError:
+            return False
+        return True
 
     def __float__(self) -> float:
         if self.estimate.size != 1:
@@ -172,11 +176,10 @@ class Statistic(Result):
         if first is None:
             pairs = [(i, j) for i in range(len(self.groups)) for j in range(i + 1, len(self.groups))]
         else:
-            for group in (first, second):
-                if group not in self.groups:
-                    known = ", ".join(display.label_text(label) for label in self.groups[: display.SHOWN])
-                    raise EstimationError(f"compare names a group that is not there; the groups are {known}")
-            pairs = [(self._place(first), self._place(second))]
+            try:
+                pairs = [(self._place(first), self._place(second))]
+            except KeyError:
+                raise EstimationError(unknown_group(self.groups)) from None
         return contrast(self, pairs, kind)
 
     @property

@@ -61,7 +61,7 @@ def _own(domain: Any, known: int, column: str | None) -> Floats:
         return np.asarray(domain.positions, float)
     labels = list(domain.labels) if isinstance(domain, FiniteDomain) else list(domain)
     try:
-        numbers = np.array([float(label) for label in labels])
+        numbers = np.array([_real(label) for label in labels])
         if np.isfinite(numbers).all():
             return numbers
     except (TypeError, ValueError, OverflowError):
@@ -72,6 +72,12 @@ def _own(domain: Any, known: int, column: str | None) -> Floats:
         f"{where} values without numbers, which have no mean and no quantiles: give positions, one number for each of "
         f"the {known} values, or use frequencies"
     )
+
+
+def _real(label: Any) -> float:
+    if isinstance(label, (complex, np.complexfloating)):
+        raise TypeError
+    return float(label)
 
 
 def value_names(labels: Any) -> dict[float, Any]:
