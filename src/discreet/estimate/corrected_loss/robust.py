@@ -34,13 +34,8 @@ class IndexFamily(Family):
     """A loss of the linear predictor and a number y, evaluated at every value of y."""
 
     def __init__(self, loss: IndexLoss, name: str) -> None:
-        self.loss, self._name = loss, name
+        self.loss, self.name = loss, name
         self.outcome = "binary" if isinstance(loss, Hinge) else "number"
-
-    @property
-    def name(self) -> str:  # type: ignore[override]  # one class for three losses
-        """Of the loss."""
-        return self._name
 
     def statistics(self, y: Floats, weights: Floats) -> Statistics:
         """The values of the outcome (values, rows or 1, 1) and their weights (values, rows, cells)."""
@@ -64,7 +59,7 @@ class IndexFamily(Family):
             return f"quantile, τ = {self.loss.tau:g}"
         if isinstance(self.loss, Huber):
             return f"huber, threshold {self.loss.k:.4g}"
-        return self._name
+        return self.name
 
 
 @dataclass(frozen=True)
