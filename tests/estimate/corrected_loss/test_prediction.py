@@ -70,6 +70,7 @@ def test_class_probabilities_sum_to_one(bare):
         ("cheated ~ age + smokes + hours", "binary"),
         ("visits ~ age + smokes", "poisson"),
         ("region ~ age", "multinomial"),
+        ("hours ~ age", "ordinal"),
     ],
 )
 def test_effects_are_averages_over_truths(bare, formula, family):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from .worlds import FAMILIES, independent, loss_of, model_rows, parameters, together
+from discreet.estimate.corrected_loss.formula import needed_parts
+
+from .worlds import FAMILIES, independent, loss_of, model_rows, outcome_size, parameters, together, with_blank
 
 
 def plain(family, truth, theta):
@@ -36,6 +40,32 @@ def test_expectation_over_all_reports_is_the_loss_of_the_truth(name, world):
         assert np.isclose(found.value, value, rtol=0, atol=1e-11)
         assert np.allclose(found.gradient, gradient, rtol=0, atol=1e-11)
         assert np.allclose(found.hessian, hessian, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["linear", "logit", "multinomial", "probit"])
+def test_a_blank_truth_weighs_nothing(name):
+    """Enumerated: the loss of those who have an answer, and zero for those who have none."""
+    family = FAMILIES[name]
+    randomisation, truths, chance = with_blank(family)
+    theta = parameters(family)
+    for truth, weights in zip(truths, chance, strict=True):
+        found = loss_of(family, randomisation, weights).moments(theta)
+        blank = truth[2] == outcome_size(family)
+        value, gradient, hessian = plain(family, truth % [2, 3, outcome_size(family)], theta)
+        assert np.isclose(found.value, 0 if blank else value, rtol=0, atol=1e-10)
+        assert np.allclose(found.gradient, 0 if blank else gradient, rtol=0, atol=1e-10)
+        assert np.allclose(found.hessian, 0 if blank else hessian, rtol=0, atol=1e-10)
+
+
+def test_a_blank_predictor_needs_everything_together():
+    """Whether an answer is there is one more factor of every part of the loss."""
+    family = FAMILIES["logit"]
+    randomisation, _, _ = together(family)
+    whole = frozenset({0, 1, 2})
+    assert not needed_parts((0, 1), family.curvature, randomisation)(whole)
+    first = replace(randomisation.columns[0], blank=True)
+    blank = replace(randomisation, columns=(first, *randomisation.columns[1:]))
+    assert needed_parts((0, 1), family.curvature, blank)(whole)
 
 
 def test_a_wrong_channel_is_noticed():

@@ -74,6 +74,21 @@ def together(family, epsilons=(1.0, 1.5, 2.0), **options):
     return Randomisation(columns, len(reports), outcome=True), truths, joint.view(0, 1, 2).matrix()
 
 
+def with_blank(family):
+    """Randomised together, and the last value of the outcome is a blank, which weighs nothing."""
+    sizes = (2, 3, outcome_size(family) + 1)
+    joint = design.attributes(sizes, (1.5, 1.5, 2.0)).mechanism
+    reports = truths = reports_of(sizes)
+    values = (2, 3, outcome_size(family))
+    columns = tuple(
+        RandomisedColumn(
+            name, Categorical(list(range(size))), reports[:, k], joint=joint, position=k, blank=size < sizes[k]
+        )
+        for k, (name, size) in enumerate(zip("aby", values, strict=True))
+    )
+    return Randomisation(columns, len(reports), outcome=True), truths, joint.view(0, 1, 2).matrix()
+
+
 def loss_of(family, randomisation, weights, units=(0, 1)):
     """The corrected loss of rows that carry every report, with these weights."""
     cells = randomisation.weights(range(3), needed_parts(units, family.curvature, randomisation), outcome=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ Curvature = Literal["square", "canonical", "general"]
 class Family(ABC):
     """A loss ℓ(η, y)."""
 
-    name: ClassVar[str]
+    name: str
     #: What it needs of the joint law of the columns: "square" pairs of terms, "canonical" y with one term at a time
     #: and all terms together, "general" everything together.
     curvature: Curvature = "general"

@@ -253,10 +253,11 @@ def needed_parts(units: Sequence[int], curvature: str, randomisation: Randomisat
     """Which columns the corrected loss has together, by axis.
 
     A canonical loss ``b(η) − yη`` has the outcome together with one term at a time, a squared loss terms in pairs, any
-    other loss everything together. Terms are sums over *units*, columns that meet in a term.
+    other loss everything together. Terms are sums over *units*, columns that meet in a term. Where a blank weighs
+    nothing, every part of the loss is multiplied by whether no truth is blank, and has everything together.
     """
     outcome = len(units) if randomisation.outcome else None
-    if curvature == "general" or (outcome is not None and randomisation.columns[-1].blank):
+    if curvature == "general" or randomisation.blanks:
         return lambda _: True
     most = 2 if curvature == "square" else len(units)
 

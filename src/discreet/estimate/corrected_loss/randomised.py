@@ -36,9 +36,7 @@ class RandomisedColumn:
     ----------
     name : str
     truths : FiniteDomain
-        The values that count: a blank that is one more value has been taken out.
-    size : int
-        How many there are, and in the channel the blank after them.
+        Its values; a blank that was one more value, the last of the channel, is not among them.
     reports : array
         The report code of every row.
     mechanisms : tuple of FiniteMechanism
