@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from discreet.errors import EstimationError
+from discreet.estimate.corrected_loss import corrected_regression
 from discreet.estimate.likelihood import by_formula as likelihood
 from discreet.estimate.likelihood.binary import BinaryRegression
 from discreet.estimate.likelihood.multinomial import MultinomialRegression
@@ -71,7 +72,14 @@ def _yes_no_outcome(asked: Specification) -> bool:
 
 
 def _only_one_predictor(asked: Specification) -> bool:
-    return len(asked.randomised) == 1 and not _only_outcome(asked) and not asked.holds_numbers(asked.randomised[0])
+    """A randomised predictor that is a term of its own; inside functions and interactions its truths are weighed."""
+    if len(asked.randomised) != 1 or _only_outcome(asked) or asked.holds_numbers(asked.randomised[0]):
+        return False
+    try:
+        asked.sides.without(asked.randomised[0])
+    except EstimationError:
+        return False
+    return True
 
 
 def _numbers_of_one_block(asked: Specification) -> bool:
@@ -92,6 +100,27 @@ def _no_comparison(_asked: Specification, _fit: Any) -> Fit:
 
 def _noise_ignored(asked: Specification, _fit: Any) -> Fit:
     return corrected.numeric_predictors(replace(asked, method="naive"))
+
+
+def _finite_columns(asked: Specification) -> bool:
+    return bool(asked.randomised) and not any(asked.holds_numbers(name) for name in asked.randomised)
+
+
+def _corrected_loss(asked: Specification, *, naive: bool = False) -> Fit:
+    return corrected_regression(
+        asked.formula,
+        asked.release,
+        family=asked.family,
+        link=asked.link or "logit",
+        missing=asked.missing,
+        tau=asked.tau,
+        threshold=asked.threshold,
+        naive=naive,
+    )
+
+
+def _reports_for_truths(asked: Specification, _fit: Any) -> Fit:
+    return _corrected_loss(asked, naive=True)
 
 
 #: The ways to fit a formula, tried in this order.
@@ -129,6 +158,14 @@ APPROACHES = (
         corrected.numeric_predictors,
         _noise_ignored,
     ),
+    Approach(
+        "a formula with randomised columns of finitely many values",
+        _finite_columns,
+        ("linear", "binary", "multinomial", "ordinal", "poisson", "quantile", "huber", "hinge"),
+        ("corrected",),
+        _corrected_loss,
+        _reports_for_truths,
+    ),
 )
 
 
@@ -137,11 +174,6 @@ def _impossible(asked: Specification) -> str:
     names, numbers = asked.randomised, [name for name in asked.randomised if asked.holds_numbers(name)]
     if not names:
         return "no column of the formula was randomised: an ordinary regression needs no correction"
-    if not numbers:
-        return (
-            f"the formula names more than one randomised column ({', '.join(sorted(names))}); one with finitely many "
-            "answers can be corrected for at a time"
-        )
     if not asked.randomised_predictors:
         return (
             f'"{asked.outcome}" holds numbers with noise and no predictor does: the noise has mean zero, so that '

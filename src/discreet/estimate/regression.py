@@ -14,7 +14,7 @@ from discreet.estimate.likelihood.links import LINKS
 from discreet.estimate.specification import Specification
 from discreet.manifest import Release
 
-FAMILIES = ("auto", "linear", "binary", "multinomial", "poisson", "quantile", "huber", "hinge")
+FAMILIES = ("auto", "linear", "binary", "multinomial", "ordinal", "poisson", "quantile", "huber", "hinge")
 METHODS = ("auto", "likelihood", "corrected", "exact", "drcl", "sdrcl", "sl", "naive")
 
 
@@ -74,7 +74,9 @@ def regression(
     * one randomised *predictor* with finitely many values, a public outcome: a likelihood that mixes over the unknown
       truth;
     * *numeric predictors* that were released together with zero-inflated Laplace noise: a corrected loss. The outcome
-      is public, a numeric column of the same or of another block, or a randomised yes/no answer.
+      is public, a numeric column of the same or of another block, or a randomised yes/no answer;
+    * *several* randomised columns with finitely many values, on either side, also inside functions and interactions: a
+      loss corrected for the randomisation, which assumes nothing about the predictors' law.
 
     Parameters
     ----------
@@ -83,9 +85,9 @@ def regression(
         randomised answer is the reference.
     release : Release
         Opened with `Release.open` or made by `release` or `Release.from_reports`.
-    family : {"auto", "linear", "binary", "multinomial", "poisson", "quantile", "huber", "hinge"}
+    family : {"auto", "linear", "binary", "multinomial", "ordinal", "poisson", "quantile", "huber", "hinge"}
         "auto": "binary" for an outcome with two values, "multinomial" for a randomised one with more, else "linear".
-        The last four belong to numeric predictors.
+        "ordinal" is the model of proportional odds.
     link : {"logit", "probit", "cauchit", "cloglog"}, optional
         For a yes/no outcome, logit by default. The last two are there for a randomised outcome only.
     missing : {"error", "drop"}
