@@ -17,8 +17,11 @@ from discreet.mechanisms import (  # noqa: F401  # for eval(repr)
     BinaryResponse,
     BipartiteResponse,
     ChannelResponse,
+    CyclicResponse,
     ExponentialResponse,
     GeneralizedResponse,
+    PaleySet,
+    SingerSet,
 )
 from discreet.privacy.bounds import exp_bounds, log_bounds
 from tests.mechanisms.catalogue import FINITE

@@ -15,6 +15,7 @@ from discreet.design.efficient_variance import efficient_variance, likelihood_ra
 from discreet.errors import DesignError
 from discreet.mechanisms import FiniteMechanism
 from discreet.mechanisms.base import MAX_MATRIX
+from discreet.mechanisms.cyclic import CyclicInverse
 from discreet.mechanisms.inverse import UniformInverse
 
 #: How far likelihood-ratio intervals may be wider than the margin that normal theory promises.
@@ -122,7 +123,7 @@ def precision_method(mechanism: FiniteMechanism, prevalence: ArrayLike | None = 
     if method != "auto":
         return method
     truths, reports = _finite(mechanism).shape
-    return "mle" if reports > truths and prevalence is not None else "unbiased"
+    return "mle" if MAX_MATRIX >= reports > truths and prevalence is not None else "unbiased"
 
 
 def _variance(mechanism: FiniteMechanism, prevalence: ArrayLike | None, method: str) -> float:
@@ -186,6 +187,8 @@ def answer_variance(mechanism: FiniteMechanism, prevalence: ArrayLike | None = N
 
 
 def _report_shares(mechanism: FiniteMechanism, frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
+    if isinstance(mechanism.inverse, CyclicInverse):
+        return mechanism.inverse.report_shares(frequencies)
     if max(mechanism.shape) <= MAX_MATRIX:
         return np.asarray(frequencies @ mechanism.matrix())
     keep, other = _large_symmetric(mechanism)
@@ -198,6 +201,9 @@ def _moments(mechanism: FiniteMechanism) -> _Moments:
         own = np.diag(second).copy()
         np.fill_diagonal(second, -np.inf)
         return _Moments(own, second.max(axis=1))
+    if isinstance(mechanism.inverse, CyclicInverse):
+        own, worst = mechanism.inverse.conditional_variances()
+        return _Moments(own + 1, worst)
     keep, other = _large_symmetric(mechanism)
     slope, offset = 1 / (keep - other), -other / (keep - other)
     hit, miss = (slope + offset) ** 2, offset**2

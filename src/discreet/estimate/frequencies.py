@@ -229,7 +229,7 @@ def estimate_from(
         estimate, correction, shares = _maximum_likelihood(evidence, channels, told)
     else:
         correction, shares = channels.inverse, evidence.shares
-        estimate = correction.apply(shares)
+        estimate = correction.of_counts(evidence.counts) if evidence.weights is None else correction.apply(shares)
     spread = _spread(evidence, channels, correction, shares, target, told)
     if correction is not None and target == "population" and evidence.n == evidence.counts.max():
         told.append("all reports are the same: the plug-in standard error is zero and says nothing")

@@ -10,6 +10,7 @@ from discreet.mechanisms.base import FiniteMechanism, Mechanism
 from discreet.mechanisms.binary import BinaryResponse
 from discreet.mechanisms.bipartite import BipartiteResponse
 from discreet.mechanisms.channel import ChannelResponse
+from discreet.mechanisms.cyclic import CyclicResponse, PaleySet, SingerSet
 from discreet.mechanisms.exponential import ExponentialResponse
 from discreet.mechanisms.generalized import GeneralizedResponse
 from discreet.mechanisms.joint import JointResponse
@@ -19,11 +20,14 @@ __all__ = [
     "BinaryResponse",
     "BipartiteResponse",
     "ChannelResponse",
+    "CyclicResponse",
     "ExponentialResponse",
     "FiniteMechanism",
     "GeneralizedResponse",
     "JointResponse",
     "Mechanism",
+    "PaleySet",
+    "SingerSet",
     "ZeroInflatedLaplace",
     "from_dict",
 ]
@@ -39,6 +43,7 @@ KINDS: dict[str, type[Mechanism]] = {
         ExponentialResponse,
         JointResponse,
         ZeroInflatedLaplace,
+        CyclicResponse,
     )
 }
 
