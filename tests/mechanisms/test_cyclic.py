@@ -47,7 +47,8 @@ def _differences(design):
         elements = design.elements.astype(int)
         counts = np.bincount((elements[:, None] - elements[None, :]).ravel() % design.order, minlength=design.order)
     else:
-        counts = Shifts(design).count_within(Shifts(design).indicator().astype(np.int64))
+        shifts = Shifts(design, design.order)
+        counts = shifts.count_within(shifts.indicator().astype(np.int64))
     return set(counts[1:].tolist())
 
 
@@ -152,7 +153,7 @@ def test_counts_that_one_transform_cannot_hold_are_cut_into_digits():
     """Rounding a single transform would be wrong there, so the digits are needed."""
     design = SingerSet(2, 2, 5)
     counts = np.random.default_rng(3).integers(0, 2**52, design.order)
-    shifts = Shifts(design)
+    shifts = Shifts(design, design.order)
     at_once = np.rint(shifts.within(counts.astype(float))).astype(np.int64)
     assert not np.array_equal(at_once, shifts.count_within(counts))
     assert shifts._digit_bits(counts) < 52

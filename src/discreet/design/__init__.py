@@ -5,6 +5,7 @@ from discreet.design.binary import binary
 from discreet.design.bipartite import bipartite
 from discreet.design.comparison import MetricComparison, compare
 from discreet.design.expected_error import expected_error
+from discreet.design.frequencies import frequencies
 from discreet.design.label import label
 from discreet.design.pilot import PilotReports, label_with_pilot
 from discreet.design.precision import margin, sample_size
@@ -26,6 +27,7 @@ __all__ = [
     "compare",
     "compare_attributes",
     "expected_error",
+    "frequencies",
     "label",
     "label_with_pilot",
     "margin",

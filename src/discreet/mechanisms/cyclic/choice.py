@@ -42,6 +42,15 @@ def summed_variance(size: int, ratio: float, order: int, block: int) -> float:
     return order * (flat + (ratio - 1) * tilted / size) / (total * size * gap**2)
 
 
+def rare_variance(ratio: float, order: int, block: int) -> float:
+    """The variance of the frequency of a value that hardly occurs, times n: ``Q(1 − Q)/(P − Q)²``."""
+    overlap = block * (block - 1) / (order - 1)
+    total = block * ratio + order - block
+    other = (overlap * ratio + block - overlap) / total
+    gap = (block - overlap) * (ratio - 1) / total
+    return other * (1 - other) / gap**2
+
+
 def prime_powers(limit: int) -> Iterator[tuple[int, int]]:
     """(prime, power) of every prime power up to a limit, in order."""
     for q in range(2, limit + 1):
@@ -81,7 +90,12 @@ def candidates(size: int) -> Iterator[Candidate]:
 
 
 @lru_cache(maxsize=256)
-def best_design(size: int, ratio: float) -> DifferenceSet:
-    """The design of least summed variance at equally frequent values; of equal ones the smallest."""
-    best = min(candidates(size), key=lambda c: (summed_variance(size, ratio, c.order, c.block), c.order))
-    return best.design()
+def best_design(size: int, ratio: float, *, rare: bool = False) -> DifferenceSet:
+    """The design of least summed variance at equally frequent values, or for rare ones; of equal ones the smallest."""
+
+    def variance(one: Candidate) -> tuple[float, int]:
+        if rare:
+            return rare_variance(ratio, one.order, one.block), one.order
+        return summed_variance(size, ratio, one.order, one.block), one.order
+
+    return min(candidates(size), key=variance).design()

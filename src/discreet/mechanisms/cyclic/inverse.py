@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import MechanismError
-from discreet.mechanisms.cyclic.correlation import Counts, Floats, Shifts, holders
+from discreet.mechanisms.cyclic.correlation import Counts, Floats, Shifts
 from discreet.mechanisms.inverse import Inverse
 
 #: Largest number of truths or reports for which the map is written out (2^24 numbers, 128 MB).
@@ -28,17 +28,19 @@ class CyclicInverse(Inverse):
 
     Parameters
     ----------
-    size : int
-        Number of truths k ≤ v.
     shifts : Shifts
-        The difference set D modulo v.
+        The difference set D modulo v, shifted by the k ≤ v truths.
     scale : float
         1/(P − Q), with P and Q the chances that a report lies in x + D under truth x, and under another.
     """
 
-    size: int
     shifts: Shifts
     scale: float
+
+    @property
+    def size(self) -> int:
+        """Number of truths k."""
+        return self.shifts.size
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -51,33 +53,33 @@ class CyclicInverse(Inverse):
         design = self.shifts.design
         if self.size == design.order:
             return np.broadcast_to(design.block / design.order, design.order)
-        return np.asarray(holders(design, self.size) / self.size)
+        return np.asarray(self.shifts.held / self.size)
 
     def apply(self, shares: Floats) -> Floats:
         """``scale·(S − S̄) + Σp/k``."""
-        supports = self.shifts.within(shares)[: self.size]
+        supports = self.shifts.within(shares)
         return np.asarray(self.scale * (supports - supports.mean(axis=0)) + shares.sum(axis=0) / self.size)
 
     def of_counts(self, counts: Counts) -> Floats:
         """The frequencies from counts of reports, with supports that are exact whole numbers."""
-        supports = self.shifts.count_within(counts)[: self.size]
+        supports = self.shifts.count_within(counts)
         total = int(counts.sum())
         centred = supports - int(supports.sum()) / self.size
         return np.asarray(self.scale * (centred / total) + 1 / self.size)
 
     def variances(self, shares: Floats) -> Floats:
         """``scale²·Var(1{y ∈ x + D} − N_y/k)``, centred so that nothing large cancels."""
-        supports = self.shifts.within(shares)[: self.size]
+        supports = self.shifts.within(shares)
         spread = supports * (1 - supports)
         if self.size < self.shape[1]:
             off = self._held - float(self._held @ shares)
-            spread += float(off**2 @ shares) - 2 * self.shifts.within(shares * off)[: self.size]
+            spread += float(off**2 @ shares) - 2 * self.shifts.within(shares * off)
         return np.asarray(self.scale**2 * np.maximum(spread, 0.0))  # only rounding can make it negative
 
     def squares(self, weights: Floats) -> Floats:
         """``Σ_y w_y a_xy²``."""
         base = 1 / self.size - self.scale * self._held  # a_xy outside of x + D
-        inside = self.shifts.within(weights * (self.scale * (self.scale + 2 * base)))[: self.size]
+        inside = self.shifts.within(weights * (self.scale * (self.scale + 2 * base)))
         return np.asarray(inside + float(base**2 @ weights))
 
     def scores(self, coefficients: Floats) -> Floats:
@@ -85,19 +87,15 @@ class CyclicInverse(Inverse):
 
         The variance of ``Σ c_x f̂_x`` is that of these scores over the reports, whatever the size of the domain.
         """
-        padded = np.zeros(self.shape[1])
-        padded[: self.size] = coefficients
         mean = float(coefficients.mean())
-        return np.asarray(self.scale * (self.shifts.around(padded) - self.size * mean * self._held) + mean)
+        return np.asarray(self.scale * (self.shifts.around(coefficients) - self.size * mean * self._held) + mean)
 
     def report_shares(self, frequencies: Floats) -> Floats:
         """``Qᵀf``: the report shares that these frequencies lead to, by one correlation."""
         design = self.shifts.design
         excess = 1 / (self.scale * (design.block - design.overlap))  # (high − low)/z
-        padded = np.zeros(design.order)
-        padded[: self.size] = frequencies
         floor = (1 - design.block * excess) / design.order * float(frequencies.sum())
-        return np.asarray(floor + excess * self.shifts.around(padded))
+        return np.asarray(floor + excess * self.shifts.around(frequencies))
 
     def conditional_variances(self) -> tuple[Floats, Floats]:
         """Variance of one debiased answer under its own truth, and the largest under another: exact for k = v.
@@ -112,11 +110,25 @@ class CyclicInverse(Inverse):
         if self.size < design.order:
             off = self._held - design.block / design.order
             floor = (1 - design.block * excess) / design.order
-            mean, square = (floor * g.sum() + excess * self.shifts.within(g)[: self.size] for g in (off, off**2))
+            mean, square = (floor * g.sum() + excess * self.shifts.within(g) for g in (off, off**2))
             centring = np.sqrt(np.maximum(square - mean**2, 0.0))
         at_own = (np.sqrt(own * (1 - own)) + centring) ** 2
         at_other = np.full(self.size, (np.sqrt(other * (1 - other)) + centring.max()) ** 2)
         return self.scale**2 * at_own, self.scale**2 * at_other
+
+    def answer_norms(self) -> Floats:
+        """``E Σ_x φ_x²`` for one debiased answer φ under each truth.
+
+        ``Σ_x a_xy² = scale²·N_y(1 − N_y/k) + 1/k``. At frequencies f the variances add up to
+        ``Σ_z f_z·norm_z − Σ_z f_z²``.
+        """
+        design = self.shifts.design
+        norms = self.scale**2 * self.size * self._held * (1 - self._held)
+        if self.size == design.order:
+            return np.full(self.size, norms[0] + 1 / self.size)
+        excess = 1 / (self.scale * (design.block - design.overlap))
+        floor = (1 - design.block * excess) / design.order
+        return np.asarray(floor * norms.sum() + excess * self.shifts.within(norms) + 1 / self.size)
 
     def covariance(self, shares: Floats) -> Floats:
         """``Σ_y p_y (a_y − f̂)(a_y − f̂)ᵀ``, one diagonal after the other.
@@ -124,21 +136,21 @@ class CyclicInverse(Inverse):
         ``Σ_y p_y 1{y ∈ x + D}1{y ∈ x + h + D}`` is for every lag h one correlation of p with D ∩ (D + h).
         """
         k, v = self.shape
-        inside, transform = self.shifts.indicator(), np.fft.rfft(shares)
+        inside, transform = self.shifts.indicator(), self.shifts.unrolled(shares)
         out = np.empty((k, k))
-        step = max(1, _LAG_NUMBERS // v)
+        step = max(1, _LAG_NUMBERS // self.shifts.length)
         for first in range(0, k, step):
             lags = range(first, min(first + step, k))
             both = np.stack([inside & np.roll(inside, lag) for lag in lags]).astype(float)
-            sums = np.fft.irfft(transform * np.conj(np.fft.rfft(both, axis=1)), v, axis=1)
+            sums = np.fft.irfft(transform * np.conj(np.fft.rfft(both, self.shifts.length)), self.shifts.length)
             for lag, row in zip(lags, sums, strict=True):
                 at = np.arange(k - lag)
                 out[at, at + lag] = out[at + lag, at] = row[: k - lag]
-        supports = self.shifts.within(shares)[:k]
+        supports = self.shifts.within(shares)
         out -= np.outer(supports, supports)
         if k < v:
             off = self._held - float(self._held @ shares)
-            shared = self.shifts.within(shares * off)[:k]
+            shared = self.shifts.within(shares * off)
             out += float(off**2 @ shares) - shared[:, None] - shared[None, :]
         return np.asarray(self.scale**2 * out)
 

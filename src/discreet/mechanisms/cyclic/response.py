@@ -158,7 +158,7 @@ class CyclicResponse(FiniteMechanism):
     @cached_property
     def shifts(self) -> Shifts:
         """The shifts of the difference set, ready for correlations."""
-        return Shifts(self.design)
+        return Shifts(self.design, self.size)
 
     def supports(self, counts: ArrayLike) -> NDArray[np.int64]:
         """How many of the reports lie in x + D, for every value x: exact whole numbers, by one correlation.
@@ -170,12 +170,12 @@ class CyclicResponse(FiniteMechanism):
         given = arguments.array(counts, "counts", MechanismError)
         if given.shape != (self.design.order,) or given.dtype.kind not in "iu" or (given.size and given.min() < 0):
             raise MechanismError(f"counts must be {self.design.order:,} whole numbers ≥ 0, one per report")
-        return self.shifts.count_within(given.astype(np.int64))[: self.size]
+        return self.shifts.count_within(given.astype(np.int64))
 
     @cached_property
     def inverse(self) -> Inverse:
         """``f̂_x = (S_x − S̄)/(P − Q) + 1/k``."""
-        return CyclicInverse(self.size, self.shifts, float(1 / (self.own_support - self.other_support)))
+        return CyclicInverse(self.shifts, float(1 / (self.own_support - self.other_support)))
 
     @cached_property
     def _set_excess(self) -> Thresholds:
