@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet import Box, design
+from discreet import Box, Grid, Ordinal, design
 from discreet.mechanisms import (
     BinaryResponse,
     BipartiteResponse,
@@ -14,6 +14,7 @@ from discreet.mechanisms import (
     GeneralizedResponse,
     PaleySet,
     SingerSet,
+    UnbiasedResponse,
     ZeroInflatedLaplace,
 )
 
@@ -58,6 +59,9 @@ FINITE = {
     "cyclic over nine": (CyclicResponse(20, 2.3, design=SingerSet(3, 2, 2)), 2.3, 0.0),
     "cyclic squares": (CyclicResponse(19, 0.2, design=PaleySet(19)), 0.2, 0.0),
     "cyclic tiny epsilon": (CyclicResponse(5, 1e-6), 1e-6, 0.0),
+    "unbiased": (design.mean(Grid(-1, 1, 5), 1.0).mechanism, 1.0, 0.0),
+    "unbiased positions": (design.mean(Ordinal([0, 1, 5, 20]), 3.0).mechanism, 3.0, 0.0),
+    "unbiased by hand": (UnbiasedResponse([[3, 1], [2, 2], [1, 3]], [-1, 0, 1], [-2, 2]), None, 0.0),
     "cyclic huge epsilon": (CyclicResponse(40, 50.0, design=SingerSet(3, 1, 3)), 50.0, 0.0),
 }
 

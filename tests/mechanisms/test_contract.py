@@ -22,6 +22,7 @@ from discreet.mechanisms import (  # noqa: F401  # for eval(repr)
     GeneralizedResponse,
     PaleySet,
     SingerSet,
+    UnbiasedResponse,
 )
 from discreet.privacy.bounds import exp_bounds, log_bounds
 from tests.mechanisms.catalogue import FINITE

@@ -7,6 +7,7 @@ from discreet.design.comparison import MetricComparison, compare
 from discreet.design.expected_error import expected_error
 from discreet.design.frequencies import frequencies
 from discreet.design.label import label
+from discreet.design.mean import mean
 from discreet.design.pilot import PilotReports, label_with_pilot
 from discreet.design.precision import margin, sample_size
 from discreet.design.result import Design, Optimality
@@ -31,6 +32,7 @@ __all__ = [
     "label",
     "label_with_pilot",
     "margin",
+    "mean",
     "sample_size",
     "split_budget",
     "zero_inflated_laplace",

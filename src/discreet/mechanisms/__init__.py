@@ -15,6 +15,7 @@ from discreet.mechanisms.exponential import ExponentialResponse
 from discreet.mechanisms.generalized import GeneralizedResponse
 from discreet.mechanisms.joint import JointResponse
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
+from discreet.mechanisms.unbiased import UnbiasedResponse
 
 __all__ = [
     "BinaryResponse",
@@ -28,6 +29,7 @@ __all__ = [
     "Mechanism",
     "PaleySet",
     "SingerSet",
+    "UnbiasedResponse",
     "ZeroInflatedLaplace",
     "from_dict",
 ]
@@ -44,6 +46,7 @@ KINDS: dict[str, type[Mechanism]] = {
         JointResponse,
         ZeroInflatedLaplace,
         CyclicResponse,
+        UnbiasedResponse,
     )
 }
 
