@@ -9,7 +9,7 @@ import typer
 
 from discreet.cli.terminal import command, emit
 from discreet.errors import NotIdentifiedError
-from discreet.mechanisms import ZeroInflatedLaplace
+from discreet.mechanisms import CyclicResponse, ZeroInflatedLaplace
 from discreet.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _text(plan: Plan, blocks: list[dict[str, Any]], rows: int, level: float) -> 
             lines.extend(_numeric_text(block, facts))
             continue
         names = one_line(", ".join(f'"{c}"' for c in block.columns))
-        more_reports = block.reports.size > block.domain.size
+        more_reports = block.reports.size > block.domain.size and not isinstance(block.mechanism, CyclicResponse)
         lines.append(f"  {names}: {facts['values']} values, {block.guarantee.summary()}")
         margins = facts["margin"] if block.by else {"": facts["margin"]}
         for name, value in margins.items():

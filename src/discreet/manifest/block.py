@@ -265,8 +265,12 @@ def report_domain(domain: Domain, mechanism: Mechanism | None) -> Domain:
     """The labels of the reports: those of the truths when there are as many, else made from the channel.
 
     A report that only one truth can give is called "yes (certain)"; any other is named after the truth under
-    which it is most likely, the smaller code in a tie, and numbered when that name is taken.
+    which it is most likely, the smaller code in a tie, and numbered when that name is taken. A mechanism whose reports
+    are no answers has ``report_labels`` of its own.
     """
+    own = getattr(mechanism, "report_labels", None)
+    if own is not None:
+        return Categorical(own)
     if not isinstance(mechanism, FiniteMechanism) or mechanism.shape[1] == domain.size:
         return domain
     labels: list[str] = []

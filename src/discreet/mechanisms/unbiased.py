@@ -94,7 +94,10 @@ class UnbiasedResponse(WrittenOut):
         epsilon = checked_epsilon(epsilon)
         channel = arguments.floats(matrix, "matrix", MechanismError, dimensions=2)
         truths = arguments.floats(points, "points", MechanismError, dimensions=1)
-        numbers = shortened(arguments.floats(values, "values", MechanismError, dimensions=1))
+        given = arguments.floats(values, "values", MechanismError, dimensions=1)
+        if not channel.size or channel.shape != (truths.size, given.size):
+            raise MechanismError("matrix must have one row per point and one column per value")
+        numbers = shortened(given)
         mechanism = cls(_exactly_unbiased(channel, truths, numbers), truths, numbers)
         realised = certify(mechanism.rows).epsilon
         if not epsilon * (1 - float(RELATIVE_TOLERANCE)) <= realised <= epsilon:
@@ -112,6 +115,11 @@ class UnbiasedResponse(WrittenOut):
     def values(self) -> Floats:
         """The number that each report stands for."""
         return np.array(self.report_values)
+
+    @property
+    def report_labels(self) -> list[float]:
+        """Reports are called by the numbers that they stand for."""
+        return list(self.report_values)
 
     def variances(self) -> Floats:
         """The variance of the reported number under every point: ``Σ_y Q[x, y]·value_y² − x²``."""

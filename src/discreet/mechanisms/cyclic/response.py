@@ -23,7 +23,7 @@ from discreet.mechanisms.generalized import MAX_SIZE
 from discreet.mechanisms.integers import weight
 from discreet.mechanisms.inverse import Inverse
 from discreet.mechanisms.rounding import checked_epsilon
-from discreet.privacy.exact import Rows
+from discreet.privacy.exact import Rows, probability
 from discreet.privacy.trade_off import Pair
 from discreet.randomness import Randomness, Thresholds, uniform
 
@@ -109,6 +109,11 @@ class CyclicResponse(FiniteMechanism):
         return self.size, self.design.order
 
     @property
+    def report_labels(self) -> range:
+        """Reports are numbers modulo v: even where v = k the report x is not the answer x."""
+        return range(self.design.order)
+
+    @property
     def denominator(self) -> int:
         """``s·high + (v − s)·low``."""
         return self.design.block * self.high + (self.design.order - self.design.block) * self.low
@@ -134,7 +139,7 @@ class CyclicResponse(FiniteMechanism):
         Fraction(119, 25)
         """
         gap = self.own_support - self.other_support
-        share = self.other_support + Fraction(frequency) * gap
+        share = self.other_support + probability(frequency, "frequency") * gap
         return share * (1 - share) / gap**2
 
     def _rows(self) -> Rows:
