@@ -23,9 +23,13 @@ from discreet.mechanisms import (
     BinaryResponse,
     BipartiteResponse,
     ChannelResponse,
+    CyclicResponse,
     ExponentialResponse,
     GeneralizedResponse,
     JointResponse,
+    PaleySet,
+    SingerSet,
+    UnbiasedResponse,
     ZeroInflatedLaplace,
 )
 from discreet.mechanisms.joint import GroupedLaw, ProductLaw, StarLaw, Threshold, ThresholdLaw
@@ -156,6 +160,13 @@ EXAMPLES: dict[str, Manifest] = {
     ),
     "exponential": manifest_of(
         block(ExponentialResponse([[0, 1, 2], [1, 0, 1], [2, 1, 0]], 1.0), Ordinal(["low", "middle", "high"]))
+    ),
+    "cyclic": manifest_of(
+        block(CyclicResponse(1_000, 1.0, design=SingerSet(2, 2, 5)), Categorical(range(1_000)), ("code",)),
+        block(CyclicResponse(11, 0.2, design=PaleySet(11)), Grid(0, 10, 11), ("score",)),
+    ),
+    "unbiased": manifest_of(
+        block(UnbiasedResponse([[3, 1], [2, 2], [1, 3]], [-1, 0, 1], [-2, 2]), Grid(-1, 1, 3), ("mood",))
     ),
     "zero-inflated-laplace": laplace("52-bit"),
     "zero-inflated-laplace-exact": laplace("exact"),

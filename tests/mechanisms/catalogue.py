@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet import Box, design
+from discreet import Box, Grid, Ordinal, design
 from discreet.mechanisms import (
     BinaryResponse,
     BipartiteResponse,
     ChannelResponse,
+    CyclicResponse,
     ExponentialResponse,
     GeneralizedResponse,
+    PaleySet,
+    SingerSet,
+    UnbiasedResponse,
     ZeroInflatedLaplace,
 )
 
@@ -49,6 +53,16 @@ FINITE = {
     "exponential tiny epsilon": (ExponentialResponse([[0, 1, 3], [2, 0, 1], [2, 1, 0]], 1e-6), 1e-6, 0.0),
     "exponential huge epsilon": (ExponentialResponse([[0, 1, 3], [2, 0, 1], [2, 1, 0]], 50.0), 50.0, 0.0),
     "exponential published": (ExponentialResponse.published([[0, 1], [1, 0]], 1.0), None, 0.0),
+    "cyclic 13": (CyclicResponse(13, 1.0, design=SingerSet(3, 1, 2)), 1.0, 0.0),
+    "cyclic 9 of 13": (CyclicResponse(9, 2.0, design=SingerSet(3, 1, 2)), 2.0, 0.0),
+    "cyclic 100": (CyclicResponse(100, 1.0), 1.0, 0.0),
+    "cyclic over nine": (CyclicResponse(20, 2.3, design=SingerSet(3, 2, 2)), 2.3, 0.0),
+    "cyclic squares": (CyclicResponse(19, 0.2, design=PaleySet(19)), 0.2, 0.0),
+    "cyclic tiny epsilon": (CyclicResponse(5, 1e-6), 1e-6, 0.0),
+    "unbiased": (design.mean(Grid(-1, 1, 5), 1.0).mechanism, 1.0, 0.0),
+    "unbiased positions": (design.mean(Ordinal([0, 1, 5, 20]), 3.0).mechanism, 3.0, 0.0),
+    "unbiased by hand": (UnbiasedResponse([[3, 1], [2, 2], [1, 3]], [-1, 0, 1], [-2, 2]), None, 0.0),
+    "cyclic huge epsilon": (CyclicResponse(40, 50.0, design=SingerSet(3, 1, 3)), 50.0, 0.0),
 }
 
 

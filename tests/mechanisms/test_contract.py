@@ -17,9 +17,13 @@ from discreet.mechanisms import (  # noqa: F401  # for eval(repr)
     BinaryResponse,
     BipartiteResponse,
     ChannelResponse,
+    CyclicResponse,
     ExponentialResponse,
     FiniteMechanism,
     GeneralizedResponse,
+    PaleySet,
+    SingerSet,
+    UnbiasedResponse,
 )
 from discreet.privacy.bounds import exp_bounds, log_bounds
 from tests.mechanisms.catalogue import FINITE

@@ -172,6 +172,26 @@ def calls() -> Iterator[Call]:
     yield Call(
         "ChannelResponse", mechanisms.ChannelResponse, {"matrix": [["3/4", "1/4"], ["1/4", "3/4"]], "epsilon": None}
     )
+    cyclic = mechanisms.CyclicResponse(9, 1.0, design=mechanisms.SingerSet(3, 1, 2))
+    yield Call("CyclicResponse", mechanisms.CyclicResponse, {"size": 9, "epsilon": 1.0, "design": cyclic.design})
+    weights = {"size": 9, "high": 9, "low": 4, "design": cyclic.design}
+    yield Call("CyclicResponse.from_weights", mechanisms.CyclicResponse.from_weights, weights)
+    yield Call("CyclicResponse.supports", cyclic.supports, {"counts": np.ones(13, int)})
+    yield Call("CyclicResponse.answer_variance", cyclic.answer_variance, {"frequency": 0.1})
+    space = {"prime": 3, "power": 1, "dimension": 2, "polynomial": (2, 1, 0)}
+    yield Call("SingerSet", mechanisms.SingerSet, space)
+    yield Call("PaleySet", mechanisms.PaleySet, {"prime": 11})
+    unbiased = {"matrix": [[3, 1], [2, 2], [1, 3]], "points": [-1, 0, 1], "values": [-2, 2]}
+    yield Call("UnbiasedResponse", mechanisms.UnbiasedResponse, unbiased)
+    numbers_only = {
+        "matrix": [[0.75, 0.25], [0.25, 0.75]],
+        "points": [-1, 1],
+        "values": [-2, 2],
+        "epsilon": 1.0986122886,
+    }
+    yield Call("UnbiasedResponse.private", mechanisms.UnbiasedResponse.private, numbers_only)
+    between = mechanisms.UnbiasedResponse(**unbiased).round
+    yield Call("UnbiasedResponse.round", between, {"numbers": [0.5], "randomness": Randomness.seeded(1)})
     yield Call("BipartiteResponse", mechanisms.BipartiteResponse, {"size": 6, "near": 2, "epsilon": 1.0})
     yield Call(
         "ExponentialResponse", mechanisms.ExponentialResponse, {"losses": [[0.0, 1.0], [1.0, 0.0]], "epsilon": 1.0}
@@ -235,6 +255,8 @@ def calls() -> Iterator[Call]:
     yield Call(
         "design.bipartite", design.bipartite, {"domain": Grid(0, 1, 6), "epsilon": 1.0, "high": "search", "prior": None}
     )
+    yield Call("design.frequencies", design.frequencies, {"domain": 20, "epsilon": 1.0, "criterion": "total"})
+    yield Call("design.mean", design.mean, {"domain": Grid(0, 1, 4), "epsilon": 1.0, "prior": None})
     yield Call("design.expected_error", design.expected_error, {"domain": Grid(0, 1, 6), "epsilon": 1.0, "prior": None})
     yield Call("design.compare", design.compare, {"domain": Grid(0, 1, 6), "epsilon": 1.0, "n": 100, "prior": None})
     yield Call(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.domains.losses import HasLosses
 from discreet.manifest import ColumnBlock
-from discreet.mechanisms import FiniteMechanism
+from discreet.mechanisms import FiniteMechanism, GeneralizedResponse
 from discreet.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -66,7 +66,18 @@ def _given(block: Block, table: MetricComparison | None, facts: dict[str, Any]) 
             f"Expected error of a report: {found.expected_error:.6g}",
             f"Instead: {'; '.join(map(str, others))}",
         ]
-    return Choice(tuple(lines), facts)
+    cost = _cost_of_generalized(block)
+    return Choice((*lines, *cost), facts | ({"cost": cost[0]} if cost else {}))
+
+
+def _cost_of_generalized(block: Block) -> list[str]:
+    """What generalised response costs on a large domain, and what is better."""
+    from discreet.design.frequencies import cost_of_generalized
+
+    if not isinstance(block.mechanism, GeneralizedResponse):
+        return []
+    cost = cost_of_generalized(block.mechanism.size, block.mechanism.guarantee.epsilon)
+    return [] if cost is None else [f"{cost[0].upper()}{cost[1:]}"]
 
 
 def _stand_in(formula: str) -> str:

@@ -5,7 +5,9 @@ from discreet.design.binary import binary
 from discreet.design.bipartite import bipartite
 from discreet.design.comparison import MetricComparison, compare
 from discreet.design.expected_error import expected_error
+from discreet.design.frequencies import frequencies
 from discreet.design.label import label
+from discreet.design.mean import mean
 from discreet.design.noncompliance import TwoGroups, detect_cheating
 from discreet.design.pilot import PilotReports, label_with_pilot
 from discreet.design.precision import margin, sample_size
@@ -31,9 +33,11 @@ __all__ = [
     "compare_attributes",
     "detect_cheating",
     "expected_error",
+    "frequencies",
     "label",
     "label_with_pilot",
     "margin",
+    "mean",
     "sample_size",
     "split_budget",
     "zero_inflated_laplace",

@@ -15,6 +15,7 @@ from discreet.design.efficient_variance import efficient_variance, likelihood_ra
 from discreet.design.result import Design
 from discreet.errors import DesignError
 from discreet.mechanisms import FiniteMechanism, ZeroInflatedLaplace
+from discreet.mechanisms.cyclic import CyclicInverse
 from discreet.mechanisms.finite import MAX_MATRIX
 from discreet.mechanisms.inverse import UniformInverse
 
@@ -130,7 +131,7 @@ def precision_method(mechanism: FiniteMechanism, prevalence: ArrayLike | None = 
     if method != "auto":
         return method
     truths, reports = _finite(mechanism).shape
-    return "mle" if reports > truths and prevalence is not None else "unbiased"
+    return "mle" if MAX_MATRIX >= reports > truths and prevalence is not None else "unbiased"
 
 
 def _variance(mechanism: FiniteMechanism, prevalence: ArrayLike | None, method: str) -> float:
@@ -194,6 +195,8 @@ def answer_variance(mechanism: FiniteMechanism, prevalence: ArrayLike | None = N
 
 
 def _report_shares(mechanism: FiniteMechanism, frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
+    if isinstance(mechanism.inverse, CyclicInverse):
+        return mechanism.inverse.report_shares(frequencies)
     if max(mechanism.shape) <= MAX_MATRIX:
         return np.asarray(frequencies @ mechanism.matrix())
     keep, other = _large_symmetric(mechanism)
@@ -206,6 +209,9 @@ def _moments(mechanism: FiniteMechanism) -> _Moments:
         own = np.diag(second).copy()
         np.fill_diagonal(second, -np.inf)
         return _Moments(own, second.max(axis=1))
+    if isinstance(mechanism.inverse, CyclicInverse):
+        own, worst = mechanism.inverse.conditional_variances()
+        return _Moments(own + 1, worst)
     # All values are alike; the mean of the debiased answer is 1 under the value itself and 0 under another.
     keep, other = _large_symmetric(mechanism)
     own, another = mechanism.inverse.variances(np.array([keep, other]))

@@ -17,6 +17,7 @@ from discreet.estimate.moments import MAX_COVARIANCE, conditional_variances
 from discreet.estimate.profile_likelihood import General, Profile, Symmetric, TwoValues
 from discreet.estimate.simplex import Fit, channel_fit, uniform_fit
 from discreet.mechanisms import FiniteMechanism
+from discreet.mechanisms.cyclic import CyclicInverse
 from discreet.mechanisms.inverse import DenseInverse, Inverse, UniformInverse, indistinguishable
 
 Floats = NDArray[np.float64]
@@ -198,6 +199,8 @@ class Channels:
         if isinstance(inverse, UniformInverse):
             other = -inverse.shift / inverse.scale
             return other + frequencies / inverse.scale
+        if isinstance(inverse, CyclicInverse):
+            return inverse.report_shares(frequencies)
         return np.asarray(frequencies @ self.matrix(shares))
 
     def is_identified(self, shares: Floats | None = None) -> bool:
@@ -218,6 +221,11 @@ class Channels:
             if inverse.shape == (2, 2):  # one concave function of one number: its maximum, held to [0, 1]
                 second = min(max(float(inverse.apply(weights / weights.sum())[1]), 0.0), 1.0)
                 return Fit(np.array([1 - second, second]), 0.0)
+            if first.shape[1] > MAX_COVARIANCE:
+                raise EstimationError(
+                    f"maximum likelihood through this kind of design is limited to {MAX_COVARIANCE:,} reports, not "
+                    f"{first.shape[1]:,}; the unbiased estimate works at any size"
+                )
         return channel_fit(self.matrix(weights / weights.sum()), weights)
 
     def profile(self, counts: Floats) -> Profile:

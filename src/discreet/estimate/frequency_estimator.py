@@ -38,7 +38,7 @@ def estimate_from(
     else:
         shares = evidence.shares
         correction = channels.correction(shares) if isinstance(channels, Channels) else channels.inverse
-        estimate = correction.apply(shares)
+        estimate = correction.of_counts(evidence.counts) if evidence.weights is None else correction.apply(shares)
         _note_combined(channels, target, told)
     spread = _spread(evidence, channels, correction, shares, target, told)
     if correction is not None and target == "population" and evidence.n == evidence.counts.max():

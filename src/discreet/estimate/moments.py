@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
 from discreet.mechanisms import FiniteMechanism
+from discreet.mechanisms.cyclic import CyclicInverse
 from discreet.mechanisms.inverse import DenseInverse, Inverse, UniformInverse
 
 Floats = NDArray[np.float64]
@@ -106,14 +107,24 @@ def _(inverse: UniformInverse, squares: Floats) -> Floats:
 
 
 @table_variances.register
+def _(inverse: CyclicInverse, squares: Floats) -> Floats:
+    return inverse.squares(squares) - inverse.apply(squares)
+
+
+@table_variances.register
 def _(inverse: KroneckerInverse, squares: Floats) -> Floats:
     return _on_both(_squared(inverse.first), _squared(inverse.second), squares) - inverse.apply(squares)
 
 
 def table_covariance(inverse: Inverse, squares: Floats) -> Floats:
     """``A diag(s) Aᵀ − diag(A s)``, the full matrix whose diagonal is :func:`table_variances`."""
-    matrix = inverse.as_matrix()
-    covariance = (matrix * squares) @ matrix.T
+    if isinstance(inverse, CyclicInverse):
+        total = float(squares.sum())
+        mean = inverse.apply(squares / total)
+        covariance = total * (inverse.covariance(squares / total) + np.outer(mean, mean))
+    else:
+        matrix = inverse.as_matrix()
+        covariance = (matrix * squares) @ matrix.T
     np.fill_diagonal(covariance, table_variances(inverse, squares))
     return np.asarray(covariance)
 
@@ -122,7 +133,8 @@ def conditional_variances(mechanism: FiniteMechanism) -> tuple[Floats, Floats]:
     """``v(x, x)``, and the largest ``v(z, x)`` over z ≠ x, for every value x.
 
     For generalised response, with keep and other as probabilities, ``keep(1 − keep)/gap²`` and
-    ``other(1 − other)/gap²``; for two values the other truth is the only one, so the "largest" is exact.
+    ``other(1 − other)/gap²``; for two values the other truth is the only one, so the "largest" is exact. Cyclic designs
+    of more than 4,096 reports have bounds of both.
     """
     inverse = mechanism.inverse
     if isinstance(inverse, UniformInverse):
@@ -130,6 +142,8 @@ def conditional_variances(mechanism: FiniteMechanism) -> tuple[Floats, Floats]:
         other = -inverse.shift / scale
         own = (1 - (size - 1) * other) * ((size - 1) * other) * scale**2
         return np.broadcast_to(own, size), np.broadcast_to(other * (1 - other) * scale**2, size)
+    if isinstance(inverse, CyclicInverse) and (inverse.shape[1] > MAX_COVARIANCE or inverse.size == inverse.shape[1]):
+        return inverse.conditional_variances()
     matrix, channel = inverse.as_matrix(), mechanism.matrix()
     by_truth = channel @ (matrix**2).T
     own = np.einsum("xy,xy->x", channel, (matrix - 1) ** 2)

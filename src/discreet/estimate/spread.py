@@ -17,10 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.estimate.moments import refuse_large, table_covariance, table_variances
+from discreet.errors import EstimationError
+from discreet.estimate.moments import MAX_COVARIANCE, refuse_large, table_covariance, table_variances
 from discreet.mechanisms.inverse import Inverse, UniformInverse
 
 Floats = NDArray[np.float64]
+
+#: Clusters times reports that are taken through a correction which is not written out: about a minute.
+_MAX_CLUSTER_WORK = 1 << 29
 
 
 class Spread(ABC):
@@ -206,6 +210,8 @@ class Linearised(Spread):
         return np.asarray(np.maximum(within - between, 0.0))  # only rounding can make it negative
 
     def _diagonal(self, correction: Inverse, centre: Floats, total: float) -> Floats:
+        if max(correction.shape) > MAX_COVARIANCE and not isinstance(correction, UniformInverse):
+            return self._diagonal_by_sums(correction, centre, total)
         if not isinstance(correction, UniformInverse):
             return np.asarray(np.maximum(np.diag(self._full(correction, centre, total)), 0.0))
         # A = scale·I + shift·11ᵀ needs the diagonal of S, its row sums and its sum.
@@ -216,6 +222,25 @@ class Linearised(Spread):
         scale, shift = correction.scale, correction.shift
         spread = scale**2 * self._share_diagonal(centre, total) + 2 * scale * shift * row_sums + shift**2 * everything
         return np.asarray(np.maximum(spread, 0.0))
+
+    def _diagonal_by_sums(self, correction: Inverse, centre: Floats, total: float) -> Floats:
+        """The diagonal of A S Aᵀ from A times the sums that S is made of, for an A that is not written out."""
+        if isinstance(self.rows, np.ndarray):
+            own = correction.squares(self.g)
+        else:
+            if self.rows.shape[0] * self.rows.shape[1] > _MAX_CLUSTER_WORK:
+                raise EstimationError(
+                    f"{self.rows.shape[0]:,} clusters with {self.rows.shape[1]:,} reports each would take hours; leave "
+                    "out the clusters, or use a smaller domain"
+                )
+            own = np.zeros(correction.shape[0])
+            for row in self.rows:
+                own += correction.apply(row.toarray().reshape(-1)) ** 2
+        at_g, at_centre = correction.apply(self.g), correction.apply(centre)
+        spread = (own - 2 * at_g * at_centre + self.gamma * at_centre**2) / total**2
+        for factor, sums in zip(self.factors, self._stratum_sums(centre, total), strict=True):
+            spread -= factor * correction.apply(sums) ** 2
+        return np.asarray(np.maximum(spread, 0.0))  # only rounding can make it negative
 
     def _full(self, correction: Inverse, centre: Floats, total: float) -> Floats:
         refuse_large(max(correction.shape))

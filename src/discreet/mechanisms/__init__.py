@@ -10,23 +10,29 @@ from discreet.mechanisms.base import Mechanism
 from discreet.mechanisms.binary import BinaryResponse
 from discreet.mechanisms.bipartite import BipartiteResponse
 from discreet.mechanisms.channel import ChannelResponse
+from discreet.mechanisms.cyclic import CyclicResponse, PaleySet, SingerSet
 from discreet.mechanisms.exponential import ExponentialResponse
 from discreet.mechanisms.finite import FiniteMechanism
 from discreet.mechanisms.generalized import GeneralizedResponse
 from discreet.mechanisms.joint import JointResponse
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 from discreet.mechanisms.record import RecordMechanism
+from discreet.mechanisms.unbiased import UnbiasedResponse
 
 __all__ = [
     "BinaryResponse",
     "BipartiteResponse",
     "ChannelResponse",
+    "CyclicResponse",
     "ExponentialResponse",
     "FiniteMechanism",
     "GeneralizedResponse",
     "JointResponse",
     "Mechanism",
+    "PaleySet",
     "RecordMechanism",
+    "SingerSet",
+    "UnbiasedResponse",
     "ZeroInflatedLaplace",
     "from_dict",
 ]
@@ -42,6 +48,8 @@ KINDS: dict[str, type[Mechanism]] = {
         ExponentialResponse,
         JointResponse,
         ZeroInflatedLaplace,
+        CyclicResponse,
+        UnbiasedResponse,
     )
 }
 

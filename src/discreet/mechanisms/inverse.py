@@ -38,6 +38,10 @@ class Inverse(ABC):
     def apply(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """A·shares, for one vector or for the columns of a matrix."""
 
+    def of_counts(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """A·(counts/n) for plain counts of reports."""
+        return self.apply(counts / float(counts.sum()))
+
     @abstractmethod
     def variances(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """Diagonal of A (diag(p) − p pᵀ) Aᵀ, the variances of one debiased answer."""
@@ -45,6 +49,10 @@ class Inverse(ABC):
     @abstractmethod
     def as_matrix(self) -> NDArray[np.float64]:
         """A written out."""
+
+    def squares(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``Σ_y w_y a_xy²``."""
+        return np.asarray(self.as_matrix() ** 2 @ weights)
 
     def covariance(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """A (diag(p) − p pᵀ) Aᵀ, the covariance of one debiased answer."""

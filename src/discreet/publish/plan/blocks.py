@@ -25,6 +25,7 @@ from discreet.publish.plan.grammar import (
     at,
 )
 from discreet.publish.plan.joint import read_joint
+from discreet.publish.plan.large_domains import frequencies_mechanism
 from discreet.publish.plan.near import NEAR_MECHANISMS, near_mechanism
 from discreet.publish.plan.numeric import read_numeric
 
@@ -69,6 +70,8 @@ def _mechanism(section: Section, name: str, domain: FiniteDomain, files: PlanFil
     if name in NEAR_MECHANISMS:
         return near_mechanism(section, name, domain)
     _refuse(section, NEAR, f"belongs to mechanism = {', '.join(NEAR_MECHANISMS)}")
+    if name == "frequencies":
+        return frequencies_mechanism(section, domain)
     return (_channel(section, domain, files), None) if name == "channel" else _randomized_response(section, domain)
 
 

@@ -63,6 +63,7 @@ MECHANISMS = (
     "expected-error",
     "joint",
     "zero-inflated-laplace",
+    "frequencies",
 )
 DOMAINS = ("binary", "categorical", "ordinal", "grid", "metric", "box")
 
