@@ -1,6 +1,6 @@
 """Coverage of the intervals of means, totals, quantiles, comparisons and correlations, for every kind of column.
 
-    python -m experiments.inference.mean_intervals [--runs 1000] [--seed 1] [--only box]
+    python -m experiments.inference.mean_intervals [--runs 1000] [--seed 1] [--only box] [--match quantile]
 
 Each run draws people, randomises their answers and asks for the 95 % interval that a user gets by default. The truth is
 that of the population the people come from. Columns with few values have quantile intervals above the level, since
@@ -89,6 +89,9 @@ def finite() -> Iterator[Setting]:
     places = [0.0, 1.0, 5.0, 20.0]
     yield from column("ordered, uneven, general channel", blurred, [4, 3, 2, 1], Ordinal(list("abcd"), places), places)
     yield from column("grid of 101 points, ε = 3", GeneralizedResponse(101, 3.0), bell, grid, points)
+    fine = np.linspace(0, 10, 501)
+    near = np.exp(-((fine - 4) ** 2) / 4)
+    yield from column("grid of 501 points, ε = 5", GeneralizedResponse(501, 5.0), near, Grid(0, 10, 501), fine)
     blank = WithBlank(Ordinal([1, 2, 3, 4]))
     yield from column("ordered with a blank, ε = 1.5", GeneralizedResponse(5, 1.5), [3, 3, 2, 1, 1], blank,
                       [1, 2, 3, 4, np.nan])  # fmt: skip
@@ -224,10 +227,11 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=list(KINDS))
+    parser.add_argument("--match", default="", help="only settings whose name holds this text")
     chosen = parser.parse_args()
     print(f"Coverage of 95 % intervals, n = {N:,}")
     for kind in [chosen.only] if chosen.only else KINDS:
-        for setting in KINDS[kind]():
+        for setting in (one for one in KINDS[kind]() if chosen.match in one.name):
             print(coverage(setting, max(2, round(chosen.runs * setting.share_of_runs)), chosen.seed), flush=True)
 
 

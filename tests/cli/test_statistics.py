@@ -63,7 +63,7 @@ def test_one_number_about_a_column(released, ending):
     assert json.loads(text)["p"] == 0.9
     code, text, _ = run("correlation", path, "hours", "age")
     assert code == 0
-    assert "95 % interval (fisher)" in text
+    assert "95 % interval (fieller)" in text
 
 
 def test_groups_are_compared(released):

@@ -9,6 +9,7 @@ import pytest
 from discreet import Box, EstimationError, Grid, Ordinal, Randomness, estimate, release
 from discreet.domains import WithBlank
 from discreet.estimate import Range, correlation, frequencies, quantile
+from discreet.estimate.correlation import _fieller
 from discreet.estimate.frequency_distribution import frequency_distribution
 from discreet.estimate.woodruff import Distribution
 from discreet.mechanisms import ChannelResponse, GeneralizedResponse
@@ -232,3 +233,19 @@ def test_two_yes_no_columns_have_the_correlation_of_their_table(pairs):
     assert float(correlation(private, "a", "b")) == pytest.approx(phi)
     with pytest.raises(EstimationError, match="two different"):
         correlation(private, "a", "a")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_fiellers_interval_is_what_the_test_accepts(seed):
+    """By trying every correlation: one piece, the whole line, two pieces (their hull) or nothing."""
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(2, 2)) * rng.choice([0.05, 0.3, 1.0])
+    moments, covariance = np.array([rng.normal(), rng.uniform(0.1, 1)]), root @ root.T
+    rho = np.linspace(-1, 1, 20_001)
+    variance = covariance[0, 0] - 2 * rho * covariance[0, 1] + rho**2 * covariance[1, 1]
+    accepted = rho[(moments[0] - rho * moments[1]) ** 2 <= Z95**2 * variance]
+    low, high = _fieller(moments, covariance, Z95)
+    if accepted.size:
+        np.testing.assert_allclose([low, high], [accepted[0], accepted[-1]], atol=1.1e-4)
+    else:
+        assert np.isnan(low) or high - low < 1e-4

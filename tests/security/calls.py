@@ -339,7 +339,22 @@ def calls() -> Iterator[Call]:
     yield Call("expectation", estimate.expectation, {**plain, "function": abs})
     yield Call("quantile", estimate.quantile, {**plain, "p": 0.5})
     yield Call("quantile of a release", estimate.quantile, {"reports": released, "mechanism": "age", "p": 0.5})
-    yield Call("correlation", estimate.correlation, {"release": released, "first": "a", "second": "age"})
+    yield Call(
+        "correlation",
+        estimate.correlation,
+        {"release": released, "first": "a", "second": "age", **dict.fromkeys(("weights", "strata", "clusters"))},
+    )
+    yield Call(
+        "crosstab of a survey",
+        estimate.crosstab,
+        {
+            "release": released,
+            "rows": "a",
+            "columns": "b",
+            "target": "table",
+            **dict.fromkeys(("weights", "strata", "clusters")),
+        },
+    )
     yield Call(
         "crosstab of a release", estimate.crosstab, {"release": released, "rows": "a", "columns": "b", "layers": None}
     )

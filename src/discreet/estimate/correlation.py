@@ -82,14 +82,18 @@ def correlation(
             scores[known] = (joint or _independent_scores)(pair, batch.codes[known], batch.first_row)
             sums.add(batch, scores)
     found = sums.means()
-    estimate, variance = _from_moments(found.means[0], found.covariance)
+    moments, parts = _from_moments(found.means[0], found.covariance)
+    estimate = moments[0] / moments[1]
+    toward = np.array([1.0, -estimate]) / moments[1]
     notes = left_out_note(rows.left_out)
     if abs(estimate) >= 1:
-        notes += ("the estimate is beyond ±1, and its interval not to be had: too few reports for this much noise",)
+        notes += ("the estimate is beyond ±1: too few reports for this much noise; use the interval",)
     return Correlation(
         columns=(first, second),
         estimate=np.array([estimate]),
-        covariance=np.array([[variance]]),
+        covariance=np.array([[toward @ parts @ toward]]),
+        moments=moments,
+        moment_covariance=parts,
         n=int(found.n[0]),
         degrees_of_freedom=float(found.degrees_of_freedom[0]),
         notes=notes,
@@ -159,25 +163,17 @@ def _centred(channels: Channels) -> Floats:
     return np.asarray(numbers - (numbers.min() + numbers.max()) / 2)
 
 
-def _from_moments(m: Floats, covariance: Floats) -> tuple[float, float]:
-    """ρ from the means of x, y, x², y² and xy, and its variance by the delta method."""
+def _from_moments(m: Floats, covariance: Floats) -> tuple[Floats, Floats]:
+    """Cov(x, y) and √(Var x Var y) from the means of x, y, x², y² and xy, with their covariance by the delta method."""
     vx, vy, cxy = float(m[2] - m[0] ** 2), float(m[3] - m[1] ** 2), float(m[4] - m[0] * m[1])
     if vx <= 0 or vy <= 0:
         raise EstimationError(
             "the corrected variance of a column is not positive: it is constant, or there are too few reports"
         )
     size = math.sqrt(vx * vy)
-    rho = cxy / size
-    gradient = np.array(
-        [
-            -m[1] / size + rho * m[0] / vx,
-            -m[0] / size + rho * m[1] / vy,
-            -rho / (2 * vx),
-            -rho / (2 * vy),
-            1 / size,
-        ]
-    )
-    return rho, float(gradient @ covariance @ gradient)
+    of_size = np.array([-2 * m[0] * vy, -2 * m[1] * vx, vy, vx, 0.0]) / (2 * size)
+    gradient = np.stack([[-m[1], -m[0], 0.0, 0.0, 1.0], of_size])
+    return np.array([cxy, size]), np.asarray(gradient @ covariance @ gradient.T)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -201,10 +197,13 @@ class Correlation(Result):
     covariance: Floats
     n: int
     degrees_of_freedom: float
+    #: Cov(x, y) and √(Var x Var y), and their covariance.
+    moments: Floats
+    moment_covariance: Floats
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for array in (self.estimate, self.covariance):
+        for array in (self.estimate, self.covariance, self.moments, self.moment_covariance):
             array.flags.writeable = False
 
     @property
@@ -226,13 +225,19 @@ class Correlation(Result):
         Parameters
         ----------
         level : float
-        method : {"fisher", "wald"}, optional
-            "fisher" (default): normal on the scale of Fisher's ``z = artanh ρ``, so that it stays within ±1; nan where
-            the estimate does not. "wald": estimate ± quantile × standard error.
+        method : {"fieller", "fisher", "wald"}, optional
+            * "fieller" (default): all ρ in [−1, 1] for which a test accepts ``Cov(x, y) = ρ √(Var x Var y)`` (Fieller
+              1954). It also holds where the noise leaves the variances uncertain; all of [−1, 1] says that nothing is
+              known, (nan, nan) that every correlation is rejected.
+            * "fisher": normal on the scale of ``artanh ρ``; nan where the estimate is beyond ±1.
+            * "wald": estimate ± quantile × standard error.
         """
         quantile = two_sided_quantile(checked_level(level), self.degrees_of_freedom)
-        chosen = "fisher" if method is None else method
-        chosen = arguments.choice(chosen, "the interval method of a correlation", ("fisher", "wald"), EstimationError)
+        chosen = "fieller" if method is None else method
+        options = ("fieller", "fisher", "wald")
+        chosen = arguments.choice(chosen, "the interval method of a correlation", options, EstimationError)
+        if chosen == "fieller":
+            return np.array([_fieller(self.moments, self.moment_covariance, quantile)])
         rho, error = float(self), float(self.std_error[0])
         if chosen == "wald":
             return np.array([[rho - quantile * error, rho + quantile * error]])
@@ -258,7 +263,7 @@ class Correlation(Result):
                 Column("estimate", self.estimate, "correlation"),
                 Column("std_error", self.std_error, "std. error"),
                 Column("p_value", [self.p_value], "p", display.p_value),
-                Ends(interval_heading(level, method or "fisher"), self.interval(level, method)),
+                Ends(interval_heading(level, method or "fieller"), self.interval(level, method)),
             ),
             rows=1,
             notes=self.notes,
@@ -273,6 +278,26 @@ class Correlation(Result):
             "estimate": display.plain(self.estimate),
             "std_error": display.plain(self.std_error),
             "p_value": display.plain(self.p_value),
-            "interval": written_interval(self.interval(level, method), level, method or "fisher"),
+            "interval": written_interval(self.interval(level, method), level, method or "fieller"),
             "notes": list(self.notes),
         }
+
+
+def _fieller(moments: Floats, covariance: Floats, quantile: float) -> tuple[float, float]:
+    """All ρ in [−1, 1] with ``(c − ρs)² ≤ z² Var(c − ρs)``, a quadratic inequality; the hull of two pieces."""
+    (c, s), square = moments, quantile**2
+    a = s * s - square * covariance[1, 1]
+    b = c * s - square * covariance[0, 1]
+    d = c * c - square * covariance[0, 0]
+    root = math.sqrt(max(b * b - a * d, 0.0))
+    if a > 0:
+        low, high = (b - root) / a, (b + root) / a
+        if low > 1 or high < -1:
+            return math.nan, math.nan
+        return max(low, -1.0), min(high, 1.0)
+    # The size √(Var x Var y) cannot be told from zero: what is accepted lies outside the roots, or is everything.
+    if a == 0 or b * b <= a * d:
+        return -1.0, 1.0
+    first, second = sorted(((b - root) / a, (b + root) / a))
+    accepted = [end for end in (-1.0, first, second, 1.0) if -1 <= end <= 1 and not first < end < second]
+    return (min(accepted), max(accepted)) if accepted else (math.nan, math.nan)

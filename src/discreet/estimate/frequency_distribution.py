@@ -57,11 +57,13 @@ def frequency_distribution(result: Frequencies, numbers: Floats, p: float, *, li
     correction, spread = result.correction, result.spread
     line = isinstance(correction, UniformInverse) and isinstance(spread, Multinomial) and known.size == numbers.size
 
+    below = np.cumsum(spread.shares[order]) if isinstance(spread, Multinomial) and line else np.empty(0)
+
     def plug_in(places: NDArray[np.int64]) -> Floats:
         if line and isinstance(correction, UniformInverse) and isinstance(spread, Multinomial):
             # One line for every value: the variance of a share of reports, times the square of its slope.
-            below = np.cumsum(spread.shares[order])[places]
-            return np.asarray(correction.scale**2 * below * (1 - below) / spread.n)
+            part = below[places]
+            return np.asarray(correction.scale**2 * part * (1 - part) / spread.n)
         parts = [places[start : start + _TOGETHER] for start in range(0, places.size, _TOGETHER)]
         return np.concatenate([functional_variances(result, _up_to(part)) for part in parts])
 
