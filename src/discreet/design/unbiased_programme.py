@@ -35,6 +35,9 @@ Floats = NDArray[np.float64]
 _START = 48
 #: Rounds of refinement; three to eight are needed.
 _ROUNDS = 25
+#: Rounds for which a value stays although it is not used: dropped at once, it would be proposed again and again where
+#: multipliers are not unique.
+_REMEMBERED = 4
 #: The search stops at this gap between programme and bound, relative to the variance.
 GAP = 2e-4
 #: The programme is solved at an ε that is this much smaller, so that rounding cannot carry the result above ε.
@@ -95,7 +98,7 @@ def solve(
     reach = (root + 1) / (root - 1)
     # With little privacy reports are near the truth, so that the points themselves are among the first values.
     values = np.unique(np.concatenate([np.linspace(-reach, reach, _START), points]))
-    bound, ever_used = -math.inf, np.zeros(0)
+    bound, ever_used, proposed = -math.inf, np.zeros(0), list[Floats]()
     for attempt in range(1, _ROUNDS + 1):
         channel, value, multipliers = _programme(points, values, ratio, prior)
         at, cost = multipliers.least_costs(points, full)
@@ -103,7 +106,8 @@ def solve(
         if value - bound <= GAP * value or attempt == _ROUNDS:
             break
         ever_used = np.concatenate([ever_used, values[channel.max(axis=0) > _UNUSED]])
-        values = np.unique(np.concatenate([ever_used, at[cost < 0]]))
+        proposed = [*proposed[1 - _REMEMBERED :], at[cost < 0]]
+        values = np.unique(np.concatenate([ever_used, *proposed]))
     used = channel.max(axis=0) > _UNUSED
     merged = written(_merged(values[used], channel[:, used].mean(axis=0), _MERGED * reach))
     fewer, its_value, _ = _programme(points, merged, ratio, prior)
