@@ -12,15 +12,27 @@ FUNCTIONS = {
     "binary_regression": ["X", "y", "p00", "p11", "link", "weights", "offset", "clusters", "names"],
     "binary_regression_batches": ["batches"],
     "compare": ["fits", "level", "method"],
-    "crosstab": None,
+    "correlation": ["release", "first", "second"],
+    "crosstab": ["release", "rows", "columns", "layers"],
+    "crosstab_of_reports": ["rows", "columns", "row_mechanism", "column_mechanism"],
+    "expectation": ["reports", "mechanism", "function"],
     "frequencies": ["reports", "mechanism"],
     "joint_table": ["reports", "mechanism", "attributes"],
     "m_estimate": ["loss", "reports", "mechanism", "start", "method", "public", "outcome", "outcome_mechanism"],
+    "mean": ["reports", "mechanism"],
+    "noncompliance": ["reports", "groups", "designs"],
+    "noncompliance_regression": ["formula", "reports", "groups", "designs"],
+    "quantile": ["reports", "mechanism", "p"],
     "regression": ["formula", "release", "family", "link", "missing", "method"],
+    "total": ["reports", "mechanism"],
 }
 RESULTS = {
     "BinaryRegression",
     "Comparison",
+    "ComplianceTest",
+    "Contrast",
+    "CorrectedRegression",
+    "Correlation",
     "CrossTab",
     "Frequencies",
     "FrequencyBounds",
@@ -30,7 +42,13 @@ RESULTS = {
     "LikelihoodFit",
     "MEstimate",
     "MultinomialRegression",
+    "Noncompliance",
+    "NoncomplianceRegression",
     "PredictorRegression",
+    "Quantiles",
+    "Range",
+    "Statistic",
+    "TopFrequencies",
     "Totals",
     "ValueFrequency",
 }
@@ -46,12 +64,11 @@ def test_functions_read_alike(name):
     """Data first (a formula or a loss before them), later additions by name only, and a return type for everybody."""
     signature = inspect.signature(getattr(estimate, name))
     positional = [p.name for p in signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
-    if FUNCTIONS[name] is not None:
-        assert positional == FUNCTIONS[name]
+    assert positional == FUNCTIONS[name]
     assert signature.return_annotation not in (inspect.Signature.empty, "Any")
 
 
 def test_every_module_answers_to_its_name():
     """A function that has its file's name is the function, whoever imported the file."""
-    for name in ("crosstab", "frequencies", "regression"):
+    for name in ("correlation", "crosstab", "expectation", "frequencies", "mean", "quantile", "regression", "total"):
         assert inspect.isfunction(getattr(estimate, name))

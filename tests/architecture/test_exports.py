@@ -19,13 +19,14 @@ LONGEST_FUNCTION = 60
 #: Everything that may be imported from a package.
 EXPORTS = {
     design: """
-        Alternative AttributesDesign Design MetricComparison MetricDesign Optimality PilotReports Split attributes
-        attributes_for_total binary bipartite compare compare_attributes expected_error label label_with_pilot margin
-        sample_size split_budget zero_inflated_laplace
+        Alternative AttributesDesign Design MetricComparison MetricDesign Optimality PilotReports Split TwoGroups
+        attributes attributes_for_total binary bipartite compare compare_attributes detect_cheating expected_error
+        frequencies label label_with_pilot margin mean sample_size split_budget zero_inflated_laplace
     """,
     mechanisms: """
-        BinaryResponse BipartiteResponse ChannelResponse ExponentialResponse FiniteMechanism GeneralizedResponse
-        JointResponse Mechanism ZeroInflatedLaplace from_dict
+        BinaryResponse BipartiteResponse ChannelResponse CyclicResponse ExponentialResponse FiniteMechanism
+        GeneralizedResponse JointResponse Mechanism PaleySet RecordMechanism SingerSet UnbiasedResponse
+        ZeroInflatedLaplace from_dict
     """,
     privacy: "Certificate Guarantee certify",
 }
@@ -38,9 +39,12 @@ SIGNATURES = {
     "bipartite": "domain epsilon high prior",
     "compare": "domain epsilon n * prior",
     "compare_attributes": "joint",
+    "detect_cheating": "share power * epsilon level prevalence truthful mirrored",
     "expected_error": "domain epsilon prior",
+    "frequencies": "domain epsilon * criterion",
     "label": "epsilon delta covariates coefficients link criterion classes * reports",
     "label_with_pilot": "labels covariates epsilon delta share link criterion * pilot_epsilon randomness",
+    "mean": "domain epsilon prior",
     "margin": "mechanism n level prevalence * method",
     "sample_size": "mechanism margin level prevalence * method",
     "split_budget": "domains epsilon weights",
@@ -54,7 +58,9 @@ RETURNS = {
     "binary": mechanisms.BinaryResponse | mechanisms.ChannelResponse,
     "bipartite": mechanisms.BipartiteResponse,
     "expected_error": mechanisms.ChannelResponse,
+    "frequencies": mechanisms.FiniteMechanism,
     "label": mechanisms.BinaryResponse | mechanisms.ChannelResponse,
+    "mean": mechanisms.UnbiasedResponse,
     "zero_inflated_laplace": mechanisms.ZeroInflatedLaplace,
 }
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from discreet import Box, Randomness, estimate
+from discreet.estimate.likelihood.multinomial import multinomial_regression
+from discreet.estimate.likelihood.predictor import predictor_regression
 from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse, ZeroInflatedLaplace
 
 #: A label that a page would run if it were not escaped.
@@ -89,6 +91,38 @@ def correlation() -> Any:
     return estimate.correlation(private, column, "b")
 
 
+@cache
+def several() -> Any:
+    """A logit on two randomised columns."""
+    import pyarrow as pa
+
+    from discreet import release
+
+    rng = np.random.default_rng(3)
+    smokes = rng.random(4_000) < 0.4
+    cheated = rng.random(4_000) < np.where(smokes, 0.7, 0.3)
+    table = pa.table({SCRIPT: np.where(smokes, "yes", "no"), "cheated": np.where(cheated, "yes", "no")})
+    asked = {"domain": {"binary": ["no", "yes"]}, "mechanism": "randomized-response", "epsilon": 3.0}
+    plan = {"private": [{**asked, "columns": [name]} for name in table.column_names]}
+    private = release(table, plan, randomness=Randomness.seeded(9))
+    return estimate.regression(f"cheated ~ `{SCRIPT}`", private)
+
+
+def two_groups() -> dict[str, Any]:
+    """People of whom some say "no" whatever they are told, asked under two designs."""
+    rng = np.random.default_rng(12)
+    group = rng.integers(0, 2, N)
+    told = np.array([0.3, 0.8])[group]
+    says = np.where(rng.random(N) < 0.1, 0, (rng.random(N) < 0.3) | (rng.random(N) < told)).astype(int)
+    designs = {SCRIPT: BinaryResponse.forced("3/10", 0), "b": BinaryResponse.forced("4/5", 0)}
+    return {"reports": says, "groups": np.where(group == 0, SCRIPT, "b"), "designs": designs}
+
+
+def noncompliance_regression() -> Any:
+    X = sample()["X"]
+    return estimate.noncompliance_regression(X, **two_groups(), names=["one", SCRIPT])
+
+
 #: Results with estimates and intervals, by name.
 RESULTS: dict[str, Callable[[], Any]] = {
     "Frequencies": frequencies,
@@ -104,10 +138,10 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "Range, mean": lambda: bounds().mean(),
     "Range, quantile": lambda: bounds().quantile(0.5),
     "BinaryRegression": regression,
-    "MultinomialRegression": lambda: estimate.multinomial_regression(
+    "MultinomialRegression": lambda: multinomial_regression(
         sample()["X"], sample()["three"], THREE, classes=["a", SCRIPT, "c"]
     ),
-    "PredictorRegression": lambda: estimate.predictor_regression(
+    "PredictorRegression": lambda: predictor_regression(
         sample()["outcome"], sample()["X"], sample()["yes"], ASKED, family="gaussian", classes=["no", SCRIPT]
     ),
     "MEstimate": m_estimate,
@@ -123,6 +157,10 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "Contrast, pairs": lambda: estimate.mean(1 + sample()["outcome"] ** 2, by=sample()["three"]).compare(kind="ratio"),
     "TopFrequencies": lambda: frequencies().top(2),
     "Correlation": correlation,
+    "CorrectedRegression": several,
+    "PredictedMeans": lambda: several().predict({SCRIPT: ["no", "yes"]}),
+    "Noncompliance": lambda: estimate.noncompliance(**two_groups()),
+    "NoncomplianceRegression": noncompliance_regression,
     "Predictions": lambda: regression().predict(sample()["X"][:30], interval=True),
 }
 

@@ -9,7 +9,7 @@ import pytest
 
 from discreet import DomainError, Plan, PlanError, Randomness, Release, estimate, release
 from discreet.audit import audit
-from discreet.manifest import Block
+from discreet.manifest import JointBlock
 from tests.publish.conftest import block_of, plan_of
 
 N = 20_000
@@ -92,7 +92,7 @@ def test_a_joint_response_is_collected():
     assert close(estimate.frequencies(answers, "cheated"), [1 - cheated.mean(), cheated.mean()])
     assert close(estimate.frequencies(answers, "band"), np.bincount(band) / N)
     assert estimate.crosstab(answers, "cheated", "band").chi_square().p_value < 1e-6
-    assert Block.from_dict(plan.blocks[0].to_dict()) == plan.blocks[0]
+    assert JointBlock.from_dict(plan.blocks[0].to_dict()) == plan.blocks[0]
 
 
 @pytest.mark.parametrize("more", [{}, {"zero_probability": 0.05, "unit": "attribute"}], ids=str)

@@ -39,6 +39,7 @@ from discreet.estimate.compliance import (
     noncompliance_regression,
 )
 from discreet.estimate.contrast import Contrast
+from discreet.estimate.corrected_loss import CorrectedRegression
 from discreet.estimate.correlation import Correlation, correlation
 from discreet.estimate.crosstab import CrossTab, crosstab, crosstab_of_reports
 from discreet.estimate.expectation import expectation
@@ -74,6 +75,7 @@ __all__ = [
     "Comparison",
     "ComplianceTest",
     "Contrast",
+    "CorrectedRegression",
     "Correlation",
     "CrossTab",
     "Frequencies",

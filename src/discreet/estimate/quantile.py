@@ -23,7 +23,8 @@ from discreet.estimate.rows import Rows, is_release
 from discreet.estimate.scored_column import NumberColumn, as_numbers
 from discreet.estimate.survey import Roles
 from discreet.estimate.value_numbers import value_names, value_numbers
-from discreet.mechanisms import GeneralizedResponse
+from discreet.manifest import NumericBlock
+from discreet.mechanisms import GeneralizedResponse, RecordMechanism
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 
 Floats = NDArray[np.float64]
@@ -65,7 +66,8 @@ def quantile(
 
     Examples
     --------
-    >>> from discreet.mechanisms import GeneralizedResponse
+    >>> from discreet.manifest import NumericBlock
+    from discreet.mechanisms import GeneralizedResponse, RecordMechanism
     >>> reports = [0] * 230 + [1] * 300 + [2] * 470
     >>> median = quantile(reports, GeneralizedResponse(3, 2.0), 0.5, labels=[0, 10, 20])
     >>> float(median), median.interval()
@@ -82,7 +84,7 @@ def quantile(
         "groups": by,
     }
     kind = _kind(reports, mechanism)
-    if isinstance(kind, ZeroInflatedLaplace):
+    if not isinstance(kind, str):
         return _of_box(reports, mechanism, kind, p, target, aside)
     if kind == "public":
         return _of_public(reports, mechanism, p, target, aside)
@@ -124,8 +126,8 @@ def _kind(reports: Any, mechanism: Any) -> ZeroInflatedLaplace | str:
     if not is_release(reports):
         if isinstance(mechanism, str):
             raise EstimationError("a column name needs a release; for reports give the mechanism that randomised them")
-        if isinstance(mechanism, ZeroInflatedLaplace):
-            return mechanism
+        if isinstance(mechanism, RecordMechanism):
+            return arguments.instance(mechanism, ZeroInflatedLaplace, "mechanism", EstimationError)
         return "public" if mechanism is None else "listed"
     if not isinstance(mechanism, str):
         raise EstimationError('name a column of the release: quantile(release, "column", p)')
@@ -135,7 +137,7 @@ def _kind(reports: Any, mechanism: Any) -> ZeroInflatedLaplace | str:
         if mechanism not in reports.columns:
             raise
         return "public"
-    return block.mechanism if isinstance(block.mechanism, ZeroInflatedLaplace) else "listed"
+    return block.mechanism if isinstance(block, NumericBlock) else "listed"
 
 
 def _of_list(

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.domains import WithBlank
 from discreet.domains.columns import as_arrow
 from discreet.errors import DomainError, EstimationError, ReleaseError
@@ -22,6 +23,8 @@ from discreet.estimate.linearised_means import ScoreMeans, ScoreSums
 from discreet.estimate.rows import Rows, is_release
 from discreet.estimate.survey import Roles
 from discreet.estimate.value_numbers import value_names, value_numbers
+from discreet.manifest import NumericBlock
+from discreet.mechanisms import RecordMechanism
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 
 Floats = NDArray[np.float64]
@@ -108,7 +111,10 @@ def scored_column(
         raise EstimationError(f"{what} needs reports, or a release and the name of a column")
     if isinstance(mechanism, str):
         raise EstimationError("a column name needs a release; for reports give the mechanism that randomised them")
-    if isinstance(mechanism, ZeroInflatedLaplace) or mechanism is None:
+    if isinstance(mechanism, RecordMechanism):
+        mechanism = arguments.instance(mechanism, ZeroInflatedLaplace, "mechanism", EstimationError)
+        return _numbers_in_memory(reports, mechanism, positions, function)
+    if mechanism is None:
         return _numbers_in_memory(reports, mechanism, positions, function)
     channels = Channels.of(mechanism, labels)
     column = ArrayColumn(reports, channels, designs)
@@ -148,7 +154,7 @@ def _of_release(release: Any, name: str, positions: Any, function: Function | No
         boolean = pa.types.is_boolean(release.schema.field(name).type)
         scores: Scores = PublicScores(_checked(function), two_valued=boolean)
         return ScoredColumn(release=release, total=total, reader=NumberColumn(name), scores=scores, name=name)
-    if isinstance(block.mechanism, ZeroInflatedLaplace):
+    if isinstance(block, NumericBlock):
         _refuse_positions(positions)
         scores = BoxScores(block.mechanism, _checked(function))
         return ScoredColumn(release=release, total=total, reader=NumberColumn(name), scores=scores, name=name)

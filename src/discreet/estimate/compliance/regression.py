@@ -41,7 +41,7 @@ Floats = NDArray[np.float64]
 _REACH = 0.02
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class NoncomplianceRegression(LikelihoodFit):
     """A regression under a model of non-compliance; made by :func:`noncompliance_regression`.
 

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
 from discreet.estimate.corrected_loss.objective import CorrectedLoss
-from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
+from discreet.estimate.intervals import wald
 from discreet.estimate.likelihood.effects import MarginalEffects
+from discreet.estimate.predicted_rows import PredictedRows
+from discreet.estimate.result import frozen
 
 if TYPE_CHECKING:
     from discreet.estimate.corrected_loss.result import CorrectedRegression
@@ -19,38 +21,35 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Predictions:
-    """Predicted means, or probabilities of classes.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PredictedMeans(PredictedRows):
+    """Predicted means, or probabilities of classes, with delta-method standard errors."""
 
-    Attributes
-    ----------
-    estimate, std_error : array (rows,) or (rows, classes)
-        With delta-method standard errors.
-    """
-
-    estimate: Floats
-    std_error: Floats
     scale: str
-    degrees_of_freedom: float
+    freedom: float
 
-    def interval(self, level: float = 0.95) -> Floats:
-        """Intervals, (low, high) last: of probabilities made on the scale of log odds, of counts on that of logarithms.
+    @property
+    def what(self) -> str:
+        """What is predicted."""
+        return "Predicted probability" if self.scale == "probability" else "Predicted mean"
 
-        They stay within the range of what is predicted.
-        """
-        quantile = two_sided_quantile(checked_level(level), self.degrees_of_freedom)
+    @property
+    def degrees_of_freedom(self) -> float:
+        """Of Student's t; infinite means the normal law."""
+        return self.freedom
+
+    def _ends(self, quantile: float) -> Floats:
+        """Of probabilities made on the scale of log odds, of counts on that of logarithms."""
         p, error = self.estimate, self.std_error
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            if self.scale == "probability":
-                ends = wald(np.log(p) - np.log1p(-p), error / (p * (1 - p)), quantile)
-                return np.asarray(1 / (1 + np.exp(-ends)))
-            if self.scale == "rate":
-                return np.asarray(np.exp(wald(np.log(p), error / p, quantile)))
-            return wald(p, error, quantile)
+        if self.scale == "probability":
+            ends = wald(np.log(p) - np.log1p(-p), error / (p * (1 - p)), quantile)
+            return np.asarray(1 / (1 + np.exp(-ends)))
+        if self.scale == "rate":
+            return np.asarray(np.exp(wald(np.log(p), error / p, quantile)))
+        return wald(p, error, quantile)
 
 
-def predictions(fit: CorrectedRegression, X: Floats) -> Predictions:
+def predictions(fit: CorrectedRegression, X: Floats) -> PredictedMeans:
     """Predicted means at the rows of a model matrix."""
     bad = ~np.isfinite(X).all(axis=1)
     if bad.any():
@@ -63,7 +62,9 @@ def predictions(fit: CorrectedRegression, X: Floats) -> Predictions:
     error = np.sqrt(np.einsum("rmp,pq,rmq->rm", jacobian, fit.covariance, jacobian))
     if mean.shape[1] == 1:
         mean, error = mean[:, 0], error[:, 0]
-    return Predictions(mean, error, fit.family.scale, fit.degrees_of_freedom)
+    return PredictedMeans(
+        estimate=frozen(mean), std_error=frozen(error), scale=fit.family.scale, freedom=fit.degrees_of_freedom
+    )
 
 
 def marginal_effects(fit: CorrectedRegression) -> MarginalEffects:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate import display
-from discreet.estimate.corrected_loss.prediction import Predictions, marginal_effects, predictions
+from discreet.estimate.corrected_loss.prediction import PredictedMeans, marginal_effects, predictions
 from discreet.estimate.corrected_loss.reading import plain
 from discreet.estimate.formulas import Matrices
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
@@ -108,7 +108,7 @@ class CorrectedRegression(MEstimate):
             denominator=denominator,
         )
 
-    def predict(self, rows: Any) -> Predictions:
+    def predict(self, rows: Any) -> PredictedMeans:
         """What the model predicts for people with these *true* values.
 
         Parameters
@@ -119,7 +119,7 @@ class CorrectedRegression(MEstimate):
 
         Returns
         -------
-        Predictions
+        PredictedMeans
             With ``.estimate``, ``.std_error`` and ``.interval(level)``; of classes one column each.
         """
         if self.matrices is None:

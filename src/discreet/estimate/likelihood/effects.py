@@ -15,13 +15,12 @@ from discreet.estimate.coefficients import Coefficients
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.rows import Rows, Source
-from discreet.estimate.moments import refuse_large
-from discreet.estimate.result import Result, frozen, written_interval
-from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
+from discreet.estimate.predicted_rows import PredictedRows
+from discreet.estimate.result import frozen
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Predictions(Result):
+class Predictions(PredictedRows):
     """Probabilities of a true "yes", one per row.
 
     Attributes
@@ -30,59 +29,19 @@ class Predictions(Result):
         ``G(x'β̂)`` and its delta-method standard error.
     """
 
-    estimate: Floats
-    std_error: Floats
     predictor: Floats
     predictor_error: Floats
     link: Link
 
     @property
-    def covariance(self) -> Floats:
-        """Variances on the diagonal; nan elsewhere, since rows are predicted one by one."""
-        refuse_large(self.estimate.size)
-        matrix = np.full((self.estimate.size,) * 2, np.nan)
-        np.fill_diagonal(matrix, self.std_error**2)
-        return frozen(matrix)
+    def what(self) -> str:
+        """What is predicted."""
+        return 'Probability of a true "yes"'
 
-    def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
-        """Intervals made on the scale of the linear predictor and mapped through G: always inside [0, 1]."""
-        if method is not None:
-            arguments.choice(method, "the interval method of predictions", ("wald",), EstimationError)
-        quantile = two_sided_quantile(checked_level(level))
-        with np.errstate(invalid="ignore"):
-            ends = wald(self.predictor, self.predictor_error, quantile)
+    def _ends(self, quantile: float) -> Floats:
+        """Made on the scale of the linear predictor and mapped through G: always inside [0, 1]."""
+        ends = wald(self.predictor, self.predictor_error, quantile)
         return np.stack([self.link.probability(ends[:, 0]), self.link.probability(ends[:, 1])], axis=1)
-
-    def heading(self) -> str:
-        """What was predicted."""
-        return f'Probability of a true "yes", {self.estimate.size:,} rows'
-
-    def _labels(self) -> range:
-        return range(self.estimate.size)
-
-    def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
-        shown = self.estimate.size if most is None else min(self.estimate.size, most)
-        left_out = self.estimate.size - shown
-        return ResultTable(
-            title=self.heading(),
-            columns=(
-                labels("row", range(shown)),
-                Column("estimate", self.estimate[:shown]),
-                Column("std_error", self.std_error[:shown], "std. error"),
-                Ends(interval_heading(level, "wald"), self.interval(level, method)[:shown]),
-            ),
-            rows=shown,
-            more=(f"{left_out:,} more rows",) if left_out else (),
-        )
-
-    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
-        """Plain data for JSON."""
-        return {
-            "kind": "predictions",
-            "estimate": display.plain(self.estimate),
-            "std_error": display.plain(self.std_error),
-            "interval": written_interval(self.interval(level, method), level, "wald"),
-        }
 
 
 def predictions(X: Floats, offset: Floats | None, theta: Floats, covariance: Floats, link: Link) -> Predictions:

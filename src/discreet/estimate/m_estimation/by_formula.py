@@ -17,7 +17,7 @@ from discreet.estimate.m_estimation.losses import Check, Huber
 from discreet.estimate.m_estimation.result import MEstimate
 from discreet.estimate.rows import joined
 from discreet.estimate.specification import Specification
-from discreet.manifest import Block
+from discreet.manifest import Block, NumericBlock
 from discreet.mechanisms import ZeroInflatedLaplace
 
 #: The losses of a yes/no outcome, by link.
@@ -109,7 +109,7 @@ class _Outcome:
 
 def _coordinates(block: Block, names: list[str]) -> ZeroInflatedLaplace:
     """The mechanism of some columns of a numeric block."""
-    assert isinstance(block.mechanism, ZeroInflatedLaplace)
+    assert isinstance(block, NumericBlock)  # only these hold numbers
     return block.mechanism.coordinates([block.columns.index(name) for name in names])
 
 

@@ -37,8 +37,7 @@ class Sample:
 
 def read_sample(reports: Any, mechanism: Any, public: Any, outcome: Any, outcome_mechanism: Any) -> Sample:
     """Check everything once."""
-    if not isinstance(mechanism, ZeroInflatedLaplace):
-        raise EstimationError(f"mechanism must be a ZeroInflatedLaplace, not {type(mechanism).__name__}")
+    mechanism = arguments.instance(mechanism, ZeroInflatedLaplace, "mechanism", EstimationError)
     private = numbers(reports, "reports")
     if private.ndim == 1:
         private = private.reshape(-1, 1)
