@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from discreet import EstimationError, estimate
 from discreet.estimate.anytime import allowed_shares, bounded_deviation, reach
 from discreet.mechanisms import BinaryResponse, GeneralizedResponse
 
@@ -48,6 +49,21 @@ def test_many_looks_do_not_mislead(prevalence):
         rigorous |= error > reach(n, bounded_deviation(inverse)[1:], 0.95)
     assert fixed.mean() > 0.25
     assert rigorous.mean() <= asymptotic.mean() < 0.05  # 0.05 itself would be met by chance; measured 1 to 3 %
+
+
+def test_the_result_has_these_intervals():
+    """By name: around the unbiased estimate, wider than Wald's, the rigorous ones wider still, all inside [0, 1]."""
+    mechanism = GeneralizedResponse(3, 1.0)
+    result = estimate.frequencies(counts=[500, 300, 200], mechanism=mechanism)
+    inverse, n = mechanism.inverse.as_matrix(), 1_000
+    half = reach(n, bounded_deviation(inverse), 0.95)
+    found = result.interval(method="anytime-rigorous")
+    np.testing.assert_allclose(found[:, 1], np.clip(result.estimate + half, 0, 1))
+    widths = [np.ptp(result.interval(method=name), axis=1).max() for name in ("wald", "anytime", "anytime-rigorous")]
+    assert widths == sorted(widths)
+    assert 1.3 < widths[1] / widths[0] < 1.8
+    with pytest.raises(EstimationError, match="simple random samples"):
+        estimate.frequencies([0, 1, 1], mechanism, weights=[1.0, 2.0, 1.0]).interval(method="anytime")
 
 
 def test_unanimous_answers_still_have_a_spread():

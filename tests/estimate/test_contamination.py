@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from discreet import EstimationError
+from discreet import EstimationError, estimate
 from discreet.estimate.contamination import OF_WHOM, checked_share, widened
 from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse
 
@@ -59,6 +59,17 @@ def test_the_largest_weight_alone_is_not_enough():
     low, high = widened(np.zeros(2), np.zeros(2), A, 1e-3)
     assert np.abs(A[1]).max() == pytest.approx(1.25)
     assert max(high[1], -low[1]) == pytest.approx(2.25e-3)
+
+
+def test_the_result_widens_its_intervals():
+    """One in fifty reports made up: by what the most extreme reports can do, and not beyond [0, 1]."""
+    mechanism = BinaryResponse("0.5", "0.9")
+    result = estimate.frequencies(counts=[600, 400], mechanism=mechanism)
+    plain, wide = result.interval(), result.contaminated(0.02)
+    A = mechanism.inverse.as_matrix()
+    np.testing.assert_allclose(wide[:, 0], np.clip(plain[:, 0] - 0.02 * A.max(axis=1), 0, 1))
+    np.testing.assert_allclose(wide[:, 1], np.clip(plain[:, 1] + 0.02 * (1 - A.min(axis=1)), 0, 1))
+    np.testing.assert_array_equal(result.contaminated(0.0), plain)
 
 
 def test_wrong_shares_and_names():

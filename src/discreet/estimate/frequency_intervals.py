@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
-from discreet.estimate import intervals
+from discreet.estimate import anytime, contamination, intervals
 from discreet.estimate.channels import Channels
 from discreet.estimate.clopper_pearson import clopper_pearson, through_line
 from discreet.estimate.evidence import effective_size
+from discreet.estimate.moments import refuse_large
 from discreet.estimate.restricted_intervals import MAX_RESTRICTED, likelihood_ratios, scores
 from discreet.estimate.wilson import chebyshev_factor, wilson
 
@@ -54,6 +55,8 @@ def frequency_interval(result: Frequencies, level: float, method: str | None, ro
         return intervals.wald(result.estimate[rows], result.std_error[rows], quantile)
     if method == "chebyshev":
         return _chebyshev(result, level, rows)
+    if method.startswith("anytime"):
+        return _anytime(result, level, rows, rigorous=method == "anytime-rigorous")
     if line is None:
         raise EstimationError(
             f"{method} intervals need a design in which each frequency depends on the share of one report; "
@@ -120,6 +123,37 @@ def _score(result: Frequencies, factor: float, size: float | Floats, rows: slice
     sampling = 1.0 if result.target == "population" else 0.0
     centre = result.unbiased[rows]
     return intervals.within_unit(*wilson(centre, own, other, sampling, size, factor), 1 + np.abs(centre))
+
+
+def _anytime(result: Frequencies, level: float, rows: slice, *, rigorous: bool) -> Floats:
+    """A confidence sequence, at the number of reports that there are now."""
+    weights, channel = _one_channel(result, "anytime intervals")
+    if rigorous:
+        deviation = anytime.bounded_deviation(weights)
+    else:
+        shares = anytime.allowed_shares(result.evidence.shares, channel)
+        deviation = np.sqrt(np.maximum(weights**2 @ shares - (weights @ shares) ** 2, 0))
+    centre, reach = result.unbiased[rows], anytime.reach(result.n, deviation[rows], level)
+    return intervals.within_unit(centre - reach, centre + reach, 1 + np.abs(centre))
+
+
+def contaminated_interval(result: Frequencies, share: float, of: str, level: float, method: str | None) -> Floats:
+    """Intervals that hold although a share of the reports was made up; see ``Frequencies.contaminated``."""
+    share = contamination.checked_share(share)
+    weights, _ = _one_channel(result, "intervals under contamination")
+    low, high = frequency_interval(result, level, method, slice(None)).T
+    ends = contamination.widened(low, high, weights, share, of)
+    return intervals.within_unit(*ends, 1 + np.abs(weights).max(axis=1))
+
+
+def _one_channel(result: Frequencies, what: str) -> tuple[Floats, Floats]:
+    """What every report counts for every value, and the channel, of one design and a simple random sample."""
+    if not isinstance(result.channels, Channels) or len(result.channels.mechanisms) > 1:
+        raise EstimationError(f"{what} are for single columns that were asked under one design")
+    if result.evidence.survey is not None or result.evidence.weights is not None:
+        raise EstimationError(f"{what} are for simple random samples, without survey weights, strata or clusters")
+    refuse_large(max(result.channels.mechanisms[0].shape))
+    return result.channels.inverse.as_matrix(), result.channels.mechanisms[0].matrix()
 
 
 def _chebyshev(result: Frequencies, level: float, rows: slice) -> Floats:

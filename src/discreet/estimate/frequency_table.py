@@ -15,7 +15,7 @@ from discreet.errors import DomainError
 from discreet.estimate import display
 from discreet.estimate.channels import Channels
 from discreet.estimate.evidence import Evidence
-from discreet.estimate.frequency_intervals import default_method, frequency_interval
+from discreet.estimate.frequency_intervals import contaminated_interval, default_method, frequency_interval
 from discreet.estimate.moments import refuse_large
 from discreet.estimate.paired import PairedChannels
 from discreet.estimate.result import Result, frozen, written_interval
@@ -162,6 +162,9 @@ class Frequencies(Result):
               all other channels, and where a likelihood ratio is not to be had.
             * "simultaneous": all values at once with the level as joint coverage, by Bonferroni, on
               Clopper–Pearson where it exists and on the default otherwise.
+            * "anytime": a confidence sequence, which may be looked at as often as one likes while answers come in; the
+              level holds for all looks together once there are some dozens of answers, and it is tightest near a
+              thousand. "anytime-rigorous" holds from the first answer on, and is wider.
 
         Returns
         -------
@@ -180,6 +183,23 @@ class Frequencies(Result):
         conservative (Hoeffding 1956), and there is no likelihood ratio.
         """
         return frequency_interval(self, level, method, slice(None))
+
+    def contaminated(
+        self, share: float, of: str = "everyone", level: float = 0.95, method: str | None = None
+    ) -> Floats:
+        """Intervals that still hold when up to this share of the reports was made up.
+
+        Parameters
+        ----------
+        share : float
+            At least 0, below 1.
+        of : {"everyone", "honest", "replaced"}
+            The frequency among all; among those who followed the design; or among all, when reports were seen and then
+            exchanged. The bounds are in :mod:`discreet.estimate.contamination`; each is reached by some forger.
+        level, method
+            Of the interval for the reports as they are, as in :meth:`interval`.
+        """
+        return contaminated_interval(self, share, of, level, method)
 
     def interval_of(self, code: int, level: float = 0.95, method: str | None = None) -> Floats:
         """The confidence interval of one value, by its code: (low, high)."""

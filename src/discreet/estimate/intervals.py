@@ -13,7 +13,17 @@ from discreet.errors import EstimationError
 Floats = NDArray[np.float64]
 
 #: Every interval method, with what it needs.
-METHODS = ("wilson", "clopper-pearson", "chebyshev", "wald", "simultaneous", "score", "likelihood-ratio")
+METHODS = (
+    "wilson",
+    "clopper-pearson",
+    "chebyshev",
+    "wald",
+    "simultaneous",
+    "score",
+    "likelihood-ratio",
+    "anytime",
+    "anytime-rigorous",
+)
 #: Rounding of one multiplication and one addition, in units of the larger term.
 _ROUNDING = 8 * np.finfo(float).eps
 
