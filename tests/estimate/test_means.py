@@ -230,10 +230,19 @@ def test_top_values_have_intervals_for_all_values():
     [
         (lambda: mean(REPORTS, ASKED, labels=list("abcd")), "values without numbers"),
         (lambda: mean(REPORTS, ASKED, positions=[1, 2]), "positions must be 4 numbers"),
-        (lambda: mean(REPORTS, ASKED, weights=np.zeros(N)), "row 0 .* positive, finite"),
-        (lambda: mean(REPORTS, ASKED, weights=-np.ones(N)), "row 0 .* positive, finite"),
-        (lambda: mean(REPORTS, ASKED, weights=np.full(N, np.nan)), "row 0 .* positive, finite"),
-        (lambda: mean(REPORTS, ASKED, weights=[1.0]), "one entry per report"),
+        (
+            lambda: mean(REPORTS, ASKED, weights=np.zeros(N)),
+            "row 0 .* must be positive",
+        ),
+        (
+            lambda: mean(REPORTS, ASKED, weights=-np.ones(N)),
+            "row 0 .* must be positive",
+        ),
+        (
+            lambda: mean(REPORTS, ASKED, weights=np.full(N, np.nan)),
+            "row 0 .* must be positive",
+        ),
+        (lambda: mean(REPORTS, ASKED, weights=[1.0]), "one entry per row"),
         (lambda: mean(["a", "b"]), "must hold numbers"),
         (lambda: mean([1.0, np.inf]), "row 1 .* finite"),
         (lambda: mean([], ASKED), "n = 0"),

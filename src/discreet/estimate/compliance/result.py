@@ -254,13 +254,15 @@ class Noncompliance(Result):
     def heading(self) -> str:
         """What was estimated, from what."""
         of = f' of "{self.column}"' if self.column else ""
-        return f"{self._model.title}{of} ({self._model.citation}): maximum likelihood, n = {self.n:,}"
+        how = f"maximum likelihood, {len(self.groups)} groups, n = {self.n:,}"
+        return f"{self._model.title}{of}, {self._model.citation}: {how}"
 
     def _labels(self) -> tuple[str, ...]:
         return self.names
 
     def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
         del most  # there are two or three
+        bounds = self.interval(level, method)
         chosen = self.default_interval if method is None else method
         return ResultTable(
             title=self.heading(),
@@ -269,7 +271,7 @@ class Noncompliance(Result):
                 labels("of", [quantity.meaning for quantity in self._model.quantities]),
                 Column("estimate", self.estimate),
                 Column("std_error", self.std_error, "std. error"),
-                Ends(interval_heading(level, chosen), self.interval(level, method)),
+                Ends(interval_heading(level, chosen), bounds),
             ),
             rows=len(self.names),
             facts=tuple((test.hypothesis, test.figures()) for test in self.tests()),

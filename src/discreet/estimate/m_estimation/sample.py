@@ -120,7 +120,6 @@ def labels_of(given: Sequence[str], count: int, what: str) -> tuple[str, ...]:
 
 def numbers(values: Any, name: str, *, single: bool = False) -> Floats:
     """Finite floats; a number alone only where that is allowed."""
-    array = arguments.floats(values, name, EstimationError)
-    if array.ndim == 0 and not single:
+    if not single and np.ndim(arguments.array(values, name, EstimationError)) == 0:
         raise EstimationError(f"{name} must be an array with one row per report")
-    return np.atleast_1d(array)
+    return np.atleast_1d(arguments.floats(values, name, EstimationError))
