@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
-from discreet.design.ranked import MEASURE, Floats, Ranking, checked_prior, equidistant_sums, loss_blocks, rank
+from discreet.arguments import Floats
+from discreet.design.ranked import MEASURE, Ranking, checked_prior, equidistant_sums, loss_blocks, rank
 from discreet.design.result import MetricDesign, Optimality
 from discreet.domains.losses import HasLosses, with_losses
 from discreet.errors import DesignError

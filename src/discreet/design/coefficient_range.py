@@ -19,12 +19,11 @@ from functools import cached_property, partial
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.design.label_criteria import CERTAIN, SENSITIVITIES, LabelProblem, judged, two_report_variance
 from discreet.design.minimax import TOLERANCE, EdgeProblem, Minimax
 
-Floats = NDArray[np.float64]
 #: (p00, p11) in floats.
 FloatPoint = tuple[float, float]
 

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.design.bipartite import bipartite
 from discreet.design.expected_error import MAX_VALUES as MAX_OPTIMUM
 from discreet.design.expected_error import expected_error
-from discreet.design.ranked import Floats, checked_prior
+from discreet.design.ranked import checked_prior
 from discreet.design.result import Alternative
 from discreet.domains.losses import HasLosses, loss_matrix, with_losses
 from discreet.domains.metric import Metric

@@ -13,14 +13,12 @@ bounds what is missed: ``max V_t ≤ V_t(f) + max_x g_x − g·f`` with ``g_x = 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import DesignError
 from discreet.estimate.channels import Channels
 from discreet.estimate.restricted_intervals import MAX_RESTRICTED, likelihood_ratio
 from discreet.mechanisms import FiniteMechanism
-
-Floats = NDArray[np.float64]
 
 #: Values up to which the worst case is searched: one programme for each of them.
 MAX_WORST_CASE = 30

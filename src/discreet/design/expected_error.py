@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet.design.ranked import MEASURE, Floats, checked_prior
+from discreet.arguments import Floats
+from discreet.design.ranked import MEASURE, checked_prior
 from discreet.design.result import MetricDesign, Optimality
 from discreet.domains.losses import loss_matrix, with_losses
 from discreet.errors import DesignError, PrivacyError

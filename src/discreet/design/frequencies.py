@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.design.result import Design, Optimality
 from discreet.domains import FiniteDomain
 from discreet.errors import DesignError
@@ -17,8 +17,6 @@ from discreet.mechanisms.cyclic import CyclicInverse
 from discreet.mechanisms.cyclic.choice import best_design, summed_variance
 from discreet.mechanisms.generalized import MAX_SIZE
 from discreet.mechanisms.rounding import checked_epsilon
-
-Floats = NDArray[np.float64]
 
 #: How many times more people generalised response must need before it is worth a sentence.
 _WORTH_SAYING = 1.05

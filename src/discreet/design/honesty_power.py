@@ -6,9 +6,9 @@ import math
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from discreet.arguments import Floats
+
 #: Standard deviations on either side that the sum covers.
 _REACH = 6.0
 #: Halvings on an edge: what is left of it changes a log-likelihood by less than rounding.

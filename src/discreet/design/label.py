@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.design.binary import FOUR_REPORTS, binary, exposure_notes, exposure_notes_of, point_of
 from discreet.design.binary_region import Point, corners, described, edge_point, four_report_information, rounded
 from discreet.design.coefficient_range import BEST, CoefficientRange, Edges, RangeMinimax
@@ -31,8 +32,6 @@ from discreet.errors import DesignError, PrivacyError
 from discreet.mechanisms import BinaryResponse, ChannelResponse
 from discreet.mechanisms.rounding import checked_delta, checked_epsilon
 from discreet.privacy.bounds import exp_bounds
-
-Floats = NDArray[np.float64]
 
 #: Above this many coefficients a box of ranges has too many corners to look at each.
 _MAX_RANGE_COEFFICIENTS = 10

@@ -18,12 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.design.label_criteria import CRITERIA, WORDS, checked_covariates, unit_spread
 from discreet.design.result import Design, Optimality
 from discreet.errors import DesignError, PrivacyError
 from discreet.mechanisms import ChannelResponse
-
-Floats = NDArray[np.float64]
 
 #: Rows on which the information of the 2^k patterns is averaged.
 _ROWS = 400

@@ -18,12 +18,12 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from discreet import arguments, limits
+from discreet.arguments import Floats
 from discreet.errors import DesignError, PrivacyError
 
-Floats = NDArray[np.float64]
 #: Variance of one debiased answer as a function of 1 − π and π: given apart, neither tail is lost to cancellation.
 VarianceAt = Callable[[Floats, Floats], Floats]
 #: A row whose variance is below this has no information worth counting; numbers near the smallest float lose digits.

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.privacy.bounds import exp_bounds
-
-Floats = NDArray[np.float64]
 
 #: A derivative that is this small against its terms is decided in fractions.
 _UNDECIDED = 1e-11

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from discreet.arguments import Floats
 from discreet.design.ranked import checked_prior
 from discreet.design.result import Design, Optimality
 from discreet.design.unbiased_programme import SHRINK, solve
@@ -14,8 +15,6 @@ from discreet.domains import Grid, Ordinal
 from discreet.errors import DesignError, PrivacyError
 from discreet.mechanisms.rounding import checked_epsilon
 from discreet.mechanisms.unbiased import UnbiasedResponse, shortened
-
-Floats = NDArray[np.float64]
 
 #: Largest number of points: the programme for 51 takes from a second to half a minute.
 MAX_POINTS = 64

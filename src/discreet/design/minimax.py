@@ -13,13 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+
+from discreet.arguments import Floats
 
 #: Relative gap between the design found and the proven bound at which the search stops.
 TOLERANCE = 1e-7
 _MAX_PIECES = 20_000
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -24,15 +24,14 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.design.honesty_power import exact_power
 from discreet.errors import DesignError, PrivacyError
 from discreet.mechanisms import BinaryResponse
 from discreet.privacy import Guarantee
 
-Floats = NDArray[np.float64]
 #: Points per dimension of the search, and how often it is repeated on a finer grid around the best.
 _POINTS, _ROUNDS = 17, 6
 #: Prevalences that are tried where none is stated.

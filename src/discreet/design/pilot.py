@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.design.binary import binary, exposure_notes
 from discreet.design.binary_region import corners, described, rounded
 from discreet.design.label import thinned
@@ -44,7 +45,6 @@ from discreet.randomness import Randomness, permutation, resolve
 if TYPE_CHECKING:
     from discreet.estimate.likelihood import BinaryRegression
 
-Floats = NDArray[np.float64]
 
 #: Sets of coefficients over which the design of the second wave is averaged; always drawn with the same numbers.
 DRAWS = 128

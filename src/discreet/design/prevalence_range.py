@@ -6,11 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.design.minimax import EdgeProblem
-
-Floats = NDArray[np.float64]
 
 #: Prevalences that the bound looks at; any set gives a valid bound, a finer one a sharper bound.
 _GRID = 401

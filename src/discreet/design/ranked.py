@@ -13,14 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.design.local_search import equidistant_near, local_search
 from discreet.domains.losses import HasLosses
 from discreet.errors import DesignError
-
-Floats = NDArray[np.float64]
 
 MEASURE = "Expected error of a report"
 #: Losses handled at once: the working arrays of a step stay in the second-level cache.

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.design.bipartite import bipartite
-from discreet.design.ranked import Floats, Ranking, checked_prior, rank
+from discreet.design.ranked import Ranking, checked_prior, rank
 from discreet.design.result import Design
 from discreet.domains.losses import with_losses
 from discreet.errors import DesignError

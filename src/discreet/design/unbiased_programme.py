@@ -24,12 +24,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import DesignError
 from discreet.mechanisms.rounding import RELATIVE_TOLERANCE
-
-Floats = NDArray[np.float64]
 
 #: Values in the programme at the start.
 _START = 48

@@ -8,9 +8,9 @@ from functools import cache
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import arguments, limits
+from discreet.arguments import Floats
 from discreet.design.result import Design, Optimality
 from discreet.domains.box import Box
 from discreet.errors import DesignError, PrivacyError
@@ -18,7 +18,6 @@ from discreet.mechanisms.laplace import ZeroInflatedLaplace
 from discreet.mechanisms.laplace.curve import ratio_for_bound
 from discreet.mechanisms.laplace.exact import delta_exact
 
-Floats = NDArray[np.float64]
 Target = Literal["mean", "squared", "logistic", "probit", "poisson", "check", "median", "huber", "hinge", "indicator"]
 #: Losses with a kink, whose correction needs exactly published records.
 KINKED = ("check", "median", "hinge", "indicator")

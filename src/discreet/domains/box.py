@@ -13,12 +13,11 @@ import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import limits
+from discreet.arguments import Floats
 from discreet.domains.base import Domain
 from discreet.domains.columns import as_arrow
 from discreet.domains.labels import ArrayLabels
 from discreet.errors import DomainError, ManifestError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from discreet.arguments import Floats
 from discreet.errors import DomainError, InputError
-
-Floats = NDArray[np.float64]
 
 
 @runtime_checkable

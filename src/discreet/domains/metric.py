@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from discreet import arguments, limits
+from discreet.arguments import Floats
 from discreet.domains.labels import make_labels
 from discreet.domains.listed import ListedDomain, listed_values
 from discreet.errors import DomainError, ManifestError
 
-Floats = NDArray[np.float64]
 #: ``distance(point, points)``: how far each of the points is from the one.
 Distance = Callable[[Floats, Floats], ArrayLike]
 

@@ -19,9 +19,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from discreet.arguments import Floats
 
 #: The number of answers near which a sequence is tightest unless another is planned.
 PLANNED = 1_000

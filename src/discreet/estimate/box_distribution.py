@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.linearised_means import ScoreMeans, ScoreSums
 from discreet.estimate.m_estimation.functionals import corrected_answers, is_coarse
@@ -23,8 +23,6 @@ from discreet.estimate.m_estimation.sample import read_sample
 from discreet.estimate.rows import Batch
 from discreet.estimate.survey import Roles
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
-
-Floats = NDArray[np.float64]
 
 #: Thresholds over the box on a fine grid of reports; every ``_APART``-th is tried first.
 _POINTS, _APART = 4096, 128

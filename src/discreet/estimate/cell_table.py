@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.odds import odds_ratio
 from discreet.estimate.result import Result, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
-
-Floats = NDArray[np.float64]
 
 
 class CellTable(Result):

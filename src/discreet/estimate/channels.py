@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.domains import FiniteDomain
 from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate.moments import MAX_COVARIANCE, conditional_variances
@@ -19,8 +20,6 @@ from discreet.estimate.simplex import Fit, channel_fit, uniform_fit
 from discreet.mechanisms import FiniteMechanism
 from discreet.mechanisms.cyclic import CyclicInverse
 from discreet.mechanisms.inverse import DenseInverse, Inverse, UniformInverse, indistinguishable
-
-Floats = NDArray[np.float64]
 
 #: Values that a message names before it says "and more".
 _NAMED = 12

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from discreet.arguments import Floats
 
 
 def clopper_pearson(counts: Floats, n: float | Floats, level: float) -> tuple[Floats, Floats]:

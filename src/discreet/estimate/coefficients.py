@@ -6,14 +6,12 @@ import math
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.estimate import coefficient_table as layout
 from discreet.estimate.intervals import two_tails
 from discreet.estimate.result import Result, frozen
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
-
-Floats = NDArray[np.float64]
 
 
 class Coefficients(Result):

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate.collecting import group_names
 from discreet.estimate.frequencies import frequencies
@@ -16,8 +16,6 @@ from discreet.estimate.identified import Range
 from discreet.estimate.linearised_means import ScoreMeans
 from discreet.estimate.scored_column import Function, numbers_of, score_means, scored_column
 from discreet.estimate.statistic import Statistic, single_row_notes
-
-Floats = NDArray[np.float64]
 
 _NEGATIVE = (
     "a plug-in variance given the table came out negative: there are too few reports for a standard error of this kind"

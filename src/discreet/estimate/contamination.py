@@ -19,13 +19,9 @@ max and min are over the reports y. Each bound is sharp: some forgers reach it.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
-
-Floats = NDArray[np.float64]
 
 OF_WHOM = ("everyone", "honest", "replaced")
 

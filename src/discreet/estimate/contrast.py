@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.intervals import checked_level, two_sided_quantile, two_tails
@@ -22,8 +22,6 @@ from discreet.estimate.spread import Linearised
 if TYPE_CHECKING:
     from discreet.estimate.frequency_table import Frequencies
     from discreet.estimate.statistic import Statistic
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.channels import Channels
@@ -27,8 +28,6 @@ from discreet.estimate.rows import Rows, is_release
 from discreet.estimate.scored_column import ScoredColumn, scored_column
 from discreet.estimate.survey import Roles
 from discreet.estimate.value_numbers import value_numbers
-
-Floats = NDArray[np.float64]
 
 
 def correlation(

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate.channels import Channels
 from discreet.estimate.m_estimation.functionals import corrected_answers
@@ -23,8 +24,6 @@ from discreet.estimate.moments import refuse_large
 from discreet.estimate.tally import count_reports
 from discreet.mechanisms.inverse import Inverse, UniformInverse
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
-
-Floats = NDArray[np.float64]
 
 #: A functional is identified when no direction that the channel erases changes it by more than this share.
 _IN_RANGE = 1e-9

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.linear_functionals import functional_variances
 from discreet.estimate.quantile_result import Quantiles, quantiles
@@ -19,7 +20,6 @@ from discreet.mechanisms.inverse import UniformInverse
 if TYPE_CHECKING:
     from discreet.estimate.frequency_table import Frequencies
 
-Floats = NDArray[np.float64]
 
 #: Thresholds whose variances are worked out together (of a thousand reports, eight megabytes).
 _TOGETHER = 1024

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import anytime, contamination, intervals
 from discreet.estimate.channels import Channels
@@ -22,8 +22,6 @@ from discreet.estimate.wilson import chebyshev_factor, wilson
 
 if TYPE_CHECKING:
     from discreet.estimate.frequency_table import Frequencies
-
-Floats = NDArray[np.float64]
 
 
 def default_method(result: Frequencies) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet.arguments import Floats
 from discreet.domains import FiniteDomain
 from discreet.errors import DomainError
 from discreet.estimate import display
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from discreet.estimate.statistic import Statistic
     from discreet.estimate.top_frequencies import TopFrequencies
     from discreet.estimate.totals import Totals
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

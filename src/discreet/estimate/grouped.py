@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.contrast import Contrast, difference_of_frequencies, unknown_group
@@ -17,8 +18,6 @@ from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.intervals import checked_level
 from discreet.estimate.result import Result, frozen
 from discreet.estimate.result_table import Column, Ends, ResultTable, group_columns, interval_heading, labels
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

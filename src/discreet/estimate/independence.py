@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.channels import Channels
@@ -27,8 +28,6 @@ from discreet.estimate.result import Shown
 from discreet.estimate.result_table import Column, ResultTable
 from discreet.estimate.spread import Multinomial
 from discreet.mechanisms.inverse import DenseInverse, Inverse
-
-Floats = NDArray[np.float64]
 
 #: Below this expected count the χ² law is a rough approximation (Cochran 1954).
 SMALL_EXPECTED = 5

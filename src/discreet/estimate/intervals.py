@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
-
-Floats = NDArray[np.float64]
 
 #: Every interval method, with what it needs.
 METHODS = (

@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.debiased_scores import transposed
 from discreet.estimate.statistic import Statistic, single_row_notes
@@ -20,8 +21,6 @@ from discreet.estimate.value_numbers import value_numbers
 
 if TYPE_CHECKING:
     from discreet.estimate.frequency_table import Frequencies
-
-Floats = NDArray[np.float64]
 
 
 def functional_variances(result: Frequencies, functionals: Floats) -> Floats:

@@ -26,12 +26,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.rows import Batch
 from discreet.estimate.survey import Roles, refuse_single_units
 from discreet.estimate.tally import GroupIndex, LabelIndex, PairIndex
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Sums of clusters by group that are written out at once (2^26 numbers, half a gigabyte).

@@ -14,14 +14,12 @@ from __future__ import annotations
 from functools import singledispatch
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.mechanisms import FiniteMechanism
 from discreet.mechanisms.cyclic import CyclicInverse
 from discreet.mechanisms.inverse import DenseInverse, Inverse, UniformInverse
-
-Floats = NDArray[np.float64]
 
 #: Largest number of estimated quantities for which a full covariance matrix is written out (2^24 numbers, 128 MB).
 MAX_COVARIANCE = 4096

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.intervals import checked_level, two_sided_quantile
-
-Floats = NDArray[np.float64]
 
 _SIGNS = np.array([1.0, -1.0, -1.0, 1.0])
 

@@ -7,14 +7,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.estimate.channels import Channels
 from discreet.estimate.moments import KroneckerInverse, paired_variances, refuse_large
 from discreet.estimate.simplex import Fit, channel_fit
 from discreet.mechanisms import FiniteMechanism
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,9 +23,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.estimate.simplex import channel_fit, nearby_fit
-
-Floats = NDArray[np.float64]
 
 
 class Profile(ABC):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError, NotIdentifiedError, ReleaseError
 from discreet.estimate.box_distribution import BoxDistribution, BoxThresholds
 from discreet.estimate.channels import Channels
@@ -27,7 +28,6 @@ from discreet.manifest import NumericBlock
 from discreet.mechanisms import GeneralizedResponse, RecordMechanism
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 
-Floats = NDArray[np.float64]
 Aside = Mapping[str, Any]
 
 

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.contrast import Contrast
 from discreet.estimate.intervals import checked_level, two_sided_quantile
 from discreet.estimate.statistic import Statistic, single_row_notes
-
-Floats = NDArray[np.float64]
 
 #: The level whose interval gives the standard error.
 _LEVEL = 0.95

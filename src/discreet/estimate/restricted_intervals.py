@@ -21,16 +21,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.estimate.profile_likelihood import General, Profile, TwoValues
-
-Floats = NDArray[np.float64]
 
 #: Values for which restricted fits of a general channel are made: beyond, a table of intervals takes minutes.
 MAX_RESTRICTED = 300
 #: Ends are found this exactly, in units of the frequency.
 _PRECISION = 1e-8
 #: Signed roots beyond this many quantiles are held there: all that counts is that they are outside.
-_FAR = 10.0
+_OUTSIDE = 10.0
 #: Where a score test is tried on the way to an end, in units of the quantile times the standard error: it may accept
 #: again behind a rejected pocket.
 _STEPS = np.array([0.0, 0.4, 0.7, 0.9, 1.1, 1.4, 2.0, 4.0])
@@ -77,7 +76,7 @@ def likelihood_ratio(
     def beyond(v: float) -> float:
         """The root of the likelihood ratio, minus the quantile: nearly a line in v."""
         drop = 2 * max(top - profile.log_likelihood(t, v), 0.0)
-        return min(math.sqrt(drop), _FAR * quantile) - quantile
+        return min(math.sqrt(drop), _OUTSIDE * quantile) - quantile
 
     reach = quantile * std_error + quantile**2 / profile.n
     if estimate + reach == estimate:  # a level of next to nothing: no step would leave the estimate
@@ -153,7 +152,7 @@ class ScoreTest:
         """From the smallest to the largest accepted v; (nan, nan) where none of the trials is accepted."""
 
         def beyond(v: float) -> float:
-            return min(abs(self.statistic(v)), _FAR * quantile) - quantile
+            return min(abs(self.statistic(v)), _OUTSIDE * quantile) - quantile
 
         # The second term is the reach where the standard error is zero, because all reports agree.
         reach = quantile * std_error + quantile**2 / self.profile.n

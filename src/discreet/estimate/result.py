@@ -13,8 +13,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.estimate import display
 from discreet.estimate.result_table import ResultTable
 from discreet.plain_text import one_line
@@ -22,7 +22,6 @@ from discreet.plain_text import one_line
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = NDArray[np.float64]
 
 #: A representation fits on two lines of a terminal.
 _LONGEST = 200

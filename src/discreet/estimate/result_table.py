@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.plain_text import one_line
@@ -17,7 +18,6 @@ from discreet.plain_text import one_line
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = NDArray[np.float64]
 
 #: What LaTeX reads as a command, and what prints it.
 _LATEX = {

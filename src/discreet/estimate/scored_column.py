@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.domains import WithBlank
 from discreet.domains.columns import as_arrow
 from discreet.errors import DomainError, EstimationError, ReleaseError
@@ -27,7 +28,6 @@ from discreet.manifest import NumericBlock
 from discreet.mechanisms import RecordMechanism
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 
-Floats = NDArray[np.float64]
 Function = Callable[[Any], Any]
 
 

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
-
-Floats = NDArray[np.float64]
 
 #: The log-likelihood is brought this close to its maximum: an error of about a thousandth of a standard error.
 LIKELIHOOD_GAP = 1e-6

@@ -15,13 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.moments import MAX_COVARIANCE, refuse_large, table_covariance, table_variances
 from discreet.mechanisms.inverse import Inverse, UniformInverse
-
-Floats = NDArray[np.float64]
 
 #: Clusters times reports that are taken through a correction which is not written out: about a minute.
 _MAX_CLUSTER_WORK = 1 << 29

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.contrast import Contrast, contrast, unknown_group
@@ -18,8 +19,6 @@ from discreet.estimate.intervals import checked_level, two_sided_quantile, withi
 from discreet.estimate.result import Result, frozen, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, group_columns, interval_heading, labels
 from discreet.estimate.wilson import wilson
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

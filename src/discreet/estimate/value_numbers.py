@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.domains import Binary, FiniteDomain, Ordinal, WithBlank
 from discreet.errors import EstimationError
-
-Floats = NDArray[np.float64]
 
 
 def value_numbers(labels: Any, size: int, given: ArrayLike | None = None, column: str | None = None) -> Floats:

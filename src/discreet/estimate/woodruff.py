@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from discreet.arguments import Floats
 
 #: Up to this many values every one is tested, beyond it the ends are found by halving.
 _EACH = 1024

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from discreet import arguments, limits
+from discreet.arguments import Floats
 from discreet.domains.losses import HasLosses, loss_matrix
 from discreet.errors import ManifestError, MechanismError, PrivacyError
 from discreet.mechanisms.base import stored_int, stored_rows
@@ -18,8 +19,6 @@ from discreet.mechanisms.integers import power_of_two_rows, realising_rows
 from discreet.mechanisms.rounding import RELATIVE_TOLERANCE, checked_epsilon
 from discreet.mechanisms.written_out import WrittenOut
 from discreet.privacy.exact import Rows, exact_rows
-
-Floats = NDArray[np.float64]
 
 #: Largest domain: every row is written out in integers of 64 bits and more.
 MAX_VALUES = 2048

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.domains import Categorical, FiniteDomain
 from discreet.errors import DomainError, ManifestError, MechanismError, PrivacyError
 from discreet.mechanisms.base import stored_int, stored_rows
@@ -22,8 +23,6 @@ from discreet.mechanisms.written_out import WrittenOut
 from discreet.privacy import certify
 from discreet.privacy.exact import Rows, exact_rows
 from discreet.randomness import Randomness, resolve
-
-Floats = NDArray[np.float64]
 
 #: Weights are held over 2^this before the means are made exact.
 _BITS = 80

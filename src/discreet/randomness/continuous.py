@@ -27,11 +27,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.randomness.lazy import LazyExponential, LazyNormalPair
 from discreet.randomness.scratch import Scratch
 from discreet.randomness.source import Randomness
 
-Floats = NDArray[np.float64]
 Words = NDArray[np.int64]
 
 #: No product √W·N of draws in floating point that are not NaN errs by more.

@@ -19,7 +19,8 @@ from functools import cached_property
 
 import numpy as np
 
-from discreet.design.attributes.request import Floats, Request
+from discreet.arguments import Floats
+from discreet.design.attributes.request import Request
 from discreet.errors import DesignError
 from discreet.mechanisms.joint.grouped import MAX_CELLS
 

@@ -12,9 +12,9 @@ import math
 
 import numpy as np
 
+from discreet.arguments import Floats
 from discreet.design.attributes.cells import Cells
 from discreet.design.attributes.linear_programme import Solution, solve_cells, solved
-from discreet.design.attributes.request import Floats
 from discreet.errors import PrivacyError
 
 #: Rounds of column generation; about one per row is usual.

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.arguments import Floats
 from discreet.design.attributes.dual_bound import bound_at
 from discreet.design.attributes.mixture import Mixed, Programme
-from discreet.design.attributes.request import Floats, Request
+from discreet.design.attributes.request import Request
 from discreet.design.attributes.threshold_columns import Column, Weights, nested_subsets, single_column, whole_weights
 from discreet.design.attributes.threshold_sums import centre_of
 

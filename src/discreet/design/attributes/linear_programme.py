@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from discreet.arguments import Floats
 from discreet.design.attributes.cells import Cells
-from discreet.design.attributes.request import Floats
 from discreet.errors import PrivacyError
 
 #: 2^16 variables; the programme takes seconds there and hours soon after.

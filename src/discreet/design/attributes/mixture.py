@@ -20,8 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.design.attributes.linear_programme import solved
-from discreet.design.attributes.request import Floats, Request
+from discreet.design.attributes.request import Request
 from discreet.design.attributes.threshold_columns import Column
 from discreet.mechanisms.joint import Threshold, ThresholdLaw
 from discreet.mechanisms.joint.threshold import DENOMINATOR

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.attributes.request import Floats, Request
+from discreet.arguments import Floats
+from discreet.design.attributes.request import Request
 from discreet.design.attributes.threshold_sums import ThresholdSums, logit
 from discreet.mechanisms.joint import JointResponse, Threshold, ThresholdLaw
 from discreet.mechanisms.joint.threshold import DENOMINATOR

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.arguments import Floats
 from discreet.design.attributes.free_mixture import FreeMixture
 from discreet.design.attributes.mixture import Mixed, Pair, Programme, covariance_rows, truth_rows
-from discreet.design.attributes.request import Floats, Request
+from discreet.design.attributes.request import Request
 from discreet.design.attributes.threshold_columns import Column, Family, Weights, nested_subsets, whole_weights
 
 #: Σ v_i of the thresholds.

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.design.attributes.request import Floats, Request
+from discreet.arguments import Floats
+from discreet.design.attributes.request import Request
 from discreet.errors import PrivacyError
 from discreet.mechanisms.joint import JointResponse, StarLaw
 

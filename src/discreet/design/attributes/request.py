@@ -10,14 +10,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import DesignError, PrivacyError
 from discreet.mechanisms.joint.law import MAX_ATTRIBUTES, MAX_VALUES
 from discreet.mechanisms.rounding import keep_and_other
-
-Floats = NDArray[np.float64]
 
 #: Levels this close, relative, are treated as one.
 _SAME_LEVEL = 1e-8

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.arguments import Floats
 from discreet.design.attributes.comparison import least_pair_information
-from discreet.design.attributes.request import Floats
 from discreet.design.result import Design
 from discreet.mechanisms.joint import JointResponse
 

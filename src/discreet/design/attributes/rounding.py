@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.design.attributes.request import Floats, Request
+from discreet.arguments import Floats
+from discreet.design.attributes.request import Request
 from discreet.mechanisms.joint import GroupedLaw, JointResponse, Law
 from discreet.mechanisms.joint.grouped import cells_of
 from discreet.mechanisms.joint.response import POST_DENOMINATOR

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.attributes.request import Floats, Request
+from discreet.arguments import Floats
+from discreet.design.attributes.request import Request
 from discreet.design.attributes.threshold_sums import centre_of, log_chance, log_moment
 from discreet.mechanisms.joint.weighted_sum import WeightedSum
 

@@ -21,12 +21,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.design.attributes.dual_bound import bound_from
 from discreet.design.attributes.free_mixture import free_mixture
 from discreet.design.attributes.mixture import mixture_law
 from discreet.design.attributes.nested_thresholds import NestedSearch, pair_slack
 from discreet.design.attributes.pair_keeping_mixture import PairKeepingSearch
-from discreet.design.attributes.request import Floats, Request
+from discreet.design.attributes.request import Request
 from discreet.design.attributes.rounding import levelled
 from discreet.design.attributes.threshold_sums import ThresholdSums, logit
 from discreet.errors import PrivacyError

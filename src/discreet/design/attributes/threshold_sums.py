@@ -7,7 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.design.attributes.request import Floats, Request
+from discreet.arguments import Floats
+from discreet.design.attributes.request import Request
 from discreet.mechanisms.joint.weighted_sum import WeightedSum, discounted_tails
 
 #: Tails below this are too far out for the tilt at hand.

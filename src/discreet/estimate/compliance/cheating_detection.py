@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.compliance.model import (
     TRIANGLE,
-    Floats,
     Model,
     asked_directly,
     share,

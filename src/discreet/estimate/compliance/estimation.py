@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate.channels import Channels
 from discreet.estimate.collecting import collect, left_out_note
@@ -19,8 +19,6 @@ from discreet.estimate.compliance.models import checked_evasive, model_named
 from discreet.estimate.compliance.result import Noncompliance
 from discreet.estimate.rows import is_release
 from discreet.manifest.blocks import design_name
-
-Floats = NDArray[np.float64]
 
 
 def noncompliance(

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.estimate.compliance.model import Floats, Model, share
+from discreet.arguments import Floats
+from discreet.estimate.compliance.model import Model, share
 from discreet.mechanisms import FiniteMechanism
 
 _INTERVAL = np.array([[0.0], [1.0]])

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.estimate.compliance.model import Model
 from discreet.estimate.profile_likelihood import Profile
 
-Floats = NDArray[np.float64]
 _STEPS = 200
 #: A Newton step whose promised gain is below this changes no digit that counts.
 _GAIN = 1e-13

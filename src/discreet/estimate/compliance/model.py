@@ -20,12 +20,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.mechanisms import FiniteMechanism
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

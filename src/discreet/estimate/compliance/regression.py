@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.domains.columns import as_arrow
 from discreet.errors import EstimationError
 from discreet.estimate import display
@@ -36,7 +37,6 @@ from discreet.estimate.likelihood.result import LikelihoodFit
 from discreet.estimate.restricted_intervals import likelihood_ratio
 from discreet.estimate.tally import report_codes
 
-Floats = NDArray[np.float64]
 #: First step toward an end of the interval of a share whose error is not known.
 _REACH = 0.02
 

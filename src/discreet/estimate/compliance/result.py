@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.compliance.maximum import Likelihood
@@ -21,10 +21,8 @@ from discreet.estimate.restricted_intervals import likelihood_ratio
 from discreet.estimate.result import Result, frozen
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
 
-Floats = NDArray[np.float64]
-
 #: Differences of log-likelihoods below this are rounding.
-_NOTHING = 1e-9
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +52,7 @@ class ComplianceTest:
     @classmethod
     def of(cls, hypothesis: str, statistic: float, degrees_of_freedom: int, *, boundary: bool) -> ComplianceTest:
         """The test with its p value."""
-        statistic = statistic if statistic > _NOTHING else 0.0
+        statistic = statistic if statistic > _ROUNDING else 0.0
         tail = chi_square_tail(statistic, degrees_of_freedom)
         p_value = (tail / 2 if statistic > 0 else 1.0) if boundary else tail
         return cls(

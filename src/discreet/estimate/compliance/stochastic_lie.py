@@ -23,9 +23,9 @@ import math
 
 import numpy as np
 
+from discreet.arguments import Floats
 from discreet.estimate.compliance.model import (
     TRIANGLE,
-    Floats,
     Model,
     Quantity,
     asked_directly,

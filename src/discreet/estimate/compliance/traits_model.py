@@ -22,13 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.objective import Objective, Terms
 from discreet.estimate.likelihood.optimizer import maximise
 from discreet.estimate.likelihood.rows import ArrayRows
 from discreet.estimate.profile_likelihood import Profile
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError, MechanismError
-from discreet.estimate.compliance.model import Floats, Model, asked_directly, share
+from discreet.estimate.compliance.model import Model, asked_directly, share
 from discreet.mechanisms import BinaryResponse, FiniteMechanism
 
 _SQUARE = [np.array(edge, float) for edge in ([[0, 0], [1, 0]], [[0, 0], [0, 1]], [[1, 0], [1, 1]], [[0, 1], [1, 1]])]

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Cells, values of a randomised outcome included. Each is evaluated for every distinct row in every step.

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.corrected_loss.families import Family, Statistics, Terms
 from discreet.estimate.likelihood.links import LINKS
 
-Floats = NDArray[np.float64]
 #: A class is taken to be at least this likely when the search starts.
 _LEAST_SHARE = 0.01
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.estimate.corrected_loss.evaluation import Evaluation
 from discreet.estimate.corrected_loss.model_matrix import CellMatrix
 from discreet.estimate.likelihood.scan import collinear, dependent_columns
 
-Floats = NDArray[np.float64]
 #: Share of a squared column below which it may be a combination of others; then orthogonal factors decide.
 _SUSPECT, _COLLINEAR = 1e-9, 1e-10
 _ROWS = 1 << 12

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.corrected_loss.model_matrix import CellMatrix
 from discreet.estimate.corrected_loss.randomised import RandomisedColumn
 from discreet.estimate.corrected_loss.reading import Indices, plain
 from discreet.estimate.formulas import Matrices
 
-Floats = NDArray[np.float64]
 #: Numbers of the columns in which public and randomised terms meet (2^27 floats, 1 GB).
 _MOST_MIXED = 1 << 27
 

@@ -12,11 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.estimate.likelihood.links import LINKS, Link, link_named
 
-Floats = NDArray[np.float64]
 #: The weighed loss (rows, cells), and its derivatives (rows, cells, K) and (rows, cells, K, K) in the K predictors.
 Terms = tuple[Floats, Floats, Floats]
 #: Numbers (rows, cells) or (rows, cells, classes) that stand for the outcome and its weights.

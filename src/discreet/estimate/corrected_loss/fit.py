@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.corrected_loss.families import Family
 from discreet.estimate.corrected_loss.objective import CorrectedLoss, Sample
@@ -18,7 +18,6 @@ from discreet.estimate.m_estimation.objective import Moments
 from discreet.estimate.m_estimation.result import sandwich
 from discreet.estimate.m_estimation.solver import Solution, minimise
 
-Floats = NDArray[np.float64]
 #: How far a linear predictor of average size may go: far beyond any model, and a sign that there is no minimum.
 _RADIUS = 50.0
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from discreet import arguments
 from discreet.errors import EstimationError
@@ -28,8 +27,6 @@ from discreet.estimate.formulas.expression import STATEFUL, calls_of, columns_of
 
 if TYPE_CHECKING:
     from discreet.manifest import Block, Release
-
-Floats = NDArray[np.float64]
 
 
 def corrected_regression(

@@ -21,12 +21,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.estimate.corrected_loss.cells import CellWeights
 from discreet.estimate.corrected_loss.families import Linear
 from discreet.estimate.corrected_loss.objective import Sample
 from discreet.estimate.m_estimation.objective import Moments
 
-Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 _CHUNK = 1 << 15
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from discreet.arguments import Floats
+
 Places = NDArray[np.intp]
 #: Numbers in one working array.
 _CHUNK = 1 << 18

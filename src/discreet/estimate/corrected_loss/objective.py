@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.estimate.corrected_loss.cells import CellWeights
 from discreet.estimate.corrected_loss.families import Family, Statistics
 from discreet.estimate.corrected_loss.model_matrix import CellMatrix
 from discreet.estimate.likelihood.sampling import SampleSums, Sampling
 from discreet.estimate.m_estimation.objective import Moments
 
-Floats = NDArray[np.float64]
 #: Numbers in one working array: what a step touches stays in the second-level cache.
 _CHUNK = 1 << 15
 #: Numbers about the outcome that are kept from step to step (2^24 floats, 128 MB).

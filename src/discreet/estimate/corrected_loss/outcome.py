@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.domains.columns import is_text
 from discreet.errors import EstimationError
 from discreet.estimate.corrected_loss.classes import Multinomial, Ordinal
@@ -18,7 +18,6 @@ from discreet.estimate.corrected_loss.families import Family, Linear, Poisson, b
 from discreet.estimate.corrected_loss.robust import IndexFamily
 from discreet.estimate.m_estimation.losses import Check, Hinge, Huber
 
-Floats = NDArray[np.float64]
 FAMILIES = ("auto", "linear", "binary", "multinomial", "ordinal", "poisson", "quantile", "huber", "hinge")
 #: Families of an outcome of numbers.
 _NUMBERS = ("linear", "poisson", "quantile", "huber")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.corrected_loss.objective import CorrectedLoss
 from discreet.estimate.intervals import wald
@@ -17,8 +17,6 @@ from discreet.estimate.result import frozen
 
 if TYPE_CHECKING:
     from discreet.estimate.corrected_loss.result import CorrectedRegression
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.domains import FiniteDomain, WithBlank
 from discreet.domains.columns import is_text
 from discreet.errors import DomainError, EstimationError, NotIdentifiedError
@@ -20,7 +21,6 @@ from discreet.manifest.blocks import Block, JointBlock, design_name
 from discreet.mechanisms import ChannelResponse, FiniteMechanism
 from discreet.mechanisms.joint import JointResponse
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 #: A slope needs two values.
 _LEAST_KEPT = 2

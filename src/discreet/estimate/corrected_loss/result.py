@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.corrected_loss.prediction import PredictedMeans, marginal_effects, predictions
@@ -28,8 +28,6 @@ from discreet.estimate.m_estimation.result import MEstimate
 if TYPE_CHECKING:
     from discreet.estimate.corrected_loss.families import Family
     from discreet.estimate.corrected_loss.fit import Risk
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

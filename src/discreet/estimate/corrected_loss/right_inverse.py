@@ -27,16 +27,16 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import NotIdentifiedError
 from discreet.estimate.joint.channels import LEAST_INFORMATION
 from discreet.mechanisms import FiniteMechanism
 from discreet.mechanisms.joint import JointResponse
 
-Floats = NDArray[np.float64]
 #: Positions, among columns that were randomised together.
 Members = tuple[int, ...]
 #: An eigenvalue of one column below this leaves nothing of it: standard errors are a thousand times those of the truth.
-_NOTHING = 1e-3
+_ERASED = 1e-3
 #: A smallest singular value below this, per root of the number of entries, is rounding.
 _REGULAR = 1e-10
 
@@ -159,7 +159,7 @@ def _check_information(values: Floats, members: Members, names: Sequence[str]) -
 
     found, independent = at(members), math.prod(at((i,)) for i in members)
     named = " and ".join(f'"{names[i]}"' for i in members)
-    if len(members) == 1 and abs(found) < _NOTHING:
+    if len(members) == 1 and abs(found) < _ERASED:
         raise NotIdentifiedError(f"the joint randomisation left nothing of column {named} (λ = {found:.2g})")
     if len(members) > 1 and abs(found) < LEAST_INFORMATION * abs(independent):
         advice = (

@@ -14,15 +14,14 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.estimate.corrected_loss.families import Family, Linear, Statistics, Terms
 from discreet.estimate.corrected_loss.objective import CorrectedLoss
 from discreet.estimate.m_estimation.kinked import Sharper
 from discreet.estimate.m_estimation.losses import Check, Hinge, Huber, IndexLoss
 from discreet.estimate.m_estimation.solver import Solution, minimise
 
-Floats = NDArray[np.float64]
 #: Width of the average over the kink, in residual spreads times n to this power. Of 2.5 (as for numeric columns), 1.25
 #: and .7 the middle one had the smallest errors among those whose standard errors are at most a tenth too wide
 #: (τ = .8, n = 5,000, ε = 2, two randomised predictors).

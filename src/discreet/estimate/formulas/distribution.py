@@ -6,12 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import limits
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

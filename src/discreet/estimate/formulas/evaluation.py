@@ -7,13 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.formulas.expression import STATEFUL, Call, Column, Constant, Node, Operation
 from discreet.estimate.formulas.transforms import Fixed
-
-Floats = NDArray[np.float64]
 
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "I": lambda x: x,

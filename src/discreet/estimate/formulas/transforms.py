@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.formulas.distribution import Distribution
 from discreet.estimate.formulas.expression import Call
 
-Floats = NDArray[np.float64]
 #: From numbers to one column, or to several.
 Fixed = Callable[[Floats], Floats]
 

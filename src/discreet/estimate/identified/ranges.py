@@ -8,12 +8,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.identified.region import ShareRegion
-
-Floats = NDArray[np.float64]
 
 #: Singular values of a channel below this share of the largest are zero: floats err by about 1e-15.
 _NULL = 1e-12

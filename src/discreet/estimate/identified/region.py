@@ -6,12 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.estimate.clopper_pearson import clopper_pearson
 from discreet.estimate.evidence import Evidence, effective_size
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.domains import FiniteDomain
 from discreet.errors import EstimationError
 from discreet.estimate import display, intervals
@@ -24,8 +25,6 @@ from discreet.estimate.result import Result, frozen, written_interval
 from discreet.estimate.result_table import Ends, ResultTable, labels
 from discreet.estimate.value_numbers import value_numbers
 from discreet.mechanisms import FiniteMechanism
-
-Floats = NDArray[np.float64]
 
 #: Each range takes two linear programmes in as many unknowns as there are values.
 MAX_VALUES = 1024

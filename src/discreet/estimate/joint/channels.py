@@ -7,16 +7,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate.channels import Channels
 from discreet.estimate.simplex import Fit
 from discreet.mechanisms import FiniteMechanism
 from discreet.mechanisms.inverse import Inverse
 from discreet.mechanisms.joint import JointResponse, JointView
-
-Floats = NDArray[np.float64]
 
 #: A table is refused when less than this share is left of the information that independent randomisation would leave
 #: about some association: its standard errors would be twenty times as large.

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.evidence import Evidence
 from discreet.estimate.independence import (
@@ -29,7 +30,7 @@ from discreet.estimate.independence import (
     rao_scott,
     sparse_note,
 )
-from discreet.estimate.joint.channels import Floats, JointChannels
+from discreet.estimate.joint.channels import JointChannels
 from discreet.estimate.moments import refuse_large
 
 #: EM stops when no share moves by more than this in a step, or after this many rounds: where it is that slow the

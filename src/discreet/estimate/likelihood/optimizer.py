@@ -26,13 +26,13 @@ from discreet.estimate.trust_region import QuadraticModel, inverse_root
 #: Promised gain in log-likelihood at which to stop. One more Newton step then makes θ exact to rounding.
 _GAIN = 1e-9
 #: Promised gain below which nothing can be told from rounding.
-_NOTHING = 1e-15
+_ROUNDING_GAIN = 1e-15
 #: Expected gain below which observed information is safe to try.
-_CLOSE = 2.0
+_NEAR_MAXIMUM = 2.0
 #: Largest change of a linear predictor at the end that still counts as standing still.
-_STILL = 1e-2
+_STANDSTILL = 1e-2
 #: A long step that promises no more than this is the way to infinity: each further step would gain a third of it.
-_HARDLY, _LONG = 1e-7, 0.3
+_VANISHING_GAIN, _LONG_STEP = 1e-7, 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +99,12 @@ def maximise(
         full = spectrum.step(0.0)
         damping, promised = spectrum.within(radius)
         reach = _reach(surface, spectrum, scale)
-        still = damping == 0 and reach <= _STILL
-        if (promised <= _GAIN and still) or (promised <= _HARDLY and reach > _LONG) or promised <= _NOTHING:
+        still = damping == 0 and reach <= _STANDSTILL
+        if (
+            (promised <= _GAIN and still)
+            or (promised <= _VANISHING_GAIN and reach > _LONG_STEP)
+            or promised <= _ROUNDING_GAIN
+        ):
             if still and curvature == "expected":
                 here, full, still = _sharpened(surface, theta, here, full, whiten, scale)
             if still:
@@ -108,7 +112,7 @@ def maximise(
             outcome = "maximum" if still else "flat"
             break
         step = spectrum.step(damping)
-        near = damping == 0 and promised < _CLOSE
+        near = damping == 0 and promised < _NEAR_MAXIMUM
         wanted = "observed" if near else "expected"
         trial = surface.terms(theta + step, wanted)
         gain = trial.value - here.value
@@ -144,7 +148,7 @@ def _sharpened(
     better = _model(sharper, whiten)
     if not better.positive:
         return here, full, True
-    return sharper, better.step(0.0), _reach(surface, better, scale) <= _STILL
+    return sharper, better.step(0.0), _reach(surface, better, scale) <= _STANDSTILL
 
 
 def _reach(surface: Surface, spectrum: QuadraticModel, scale: Floats) -> float:

@@ -20,9 +20,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.estimate.likelihood.links import Link
-
-Floats = NDArray[np.float64]
 
 #: Numbers of nodes that are tried in turn.
 NODES = (15, 31, 63, 127)

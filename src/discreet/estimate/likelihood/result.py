@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.coefficients import Coefficients
@@ -20,8 +20,6 @@ from discreet.estimate.likelihood import inference
 from discreet.estimate.likelihood.inference import Test
 from discreet.estimate.likelihood.objective import Moments, Objective, Surface
 from discreet.estimate.likelihood.search import listed
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

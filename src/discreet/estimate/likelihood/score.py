@@ -38,16 +38,16 @@ _PILOT_PULL = 1.0
 _PULL = 1e-3
 #: The estimate is drawn back to linear predictors of this root mean square, and values are tried up to twice as far
 #: from it, on the scale of what the other columns leave of a column: what is accepted there is called infinite.
-_FAR = 50.0
+_FARTHEST_TRIED = 50.0
 #: Linear predictors of this root mean square are those of a step function, and no more is gained by going on.
-_ENDLESS = 20 * _FAR
+_STEP_FUNCTION_SIZE = 20 * _FARTHEST_TRIED
 #: Labels vary least at a G that is not nearer to 0 or 1 than this.
-_EDGE = 1e-6
+_NEAREST_TO_CERTAIN = 1e-6
 #: Each value that is tried lies so much further out than the one before.
 _GROWTH = 2.0
 #: A root that exceeds its quantile by this much ends the search on its side. Beyond, what is left in the equation can
 #: only grow; the variance would have to grow more than tenfold for another value to be accepted.
-_HOPELESS = 5.0
+_REJECTED_FOR_GOOD = 5.0
 #: Longest Newton step, in units of linear predictors, and how steeply it may lead down again at its end.
 _LONGEST, _OVERSHOT = 20.0, 0.1
 #: Newton steps, and trials of each.
@@ -76,7 +76,7 @@ class ScoreTest:
         if slope.max() > 0:  # otherwise every answer is certain in floats, and equal weights stay
             self._label_everyone(yes, slope / slope.max())
         centre = self._solve(everything, self._offset, self._pilot, _PULL)
-        self._centre = centre * min(_FAR / max(math.sqrt(centre @ self._metric @ centre), 1e-300), 1.0)
+        self._centre = centre * min(_FARTHEST_TRIED / max(math.sqrt(centre @ self._metric @ centre), 1e-300), 1.0)
         self._latest: dict[int, tuple[float, Floats]] = {}
 
     def _label_everyone(self, yes: Floats, slope: Floats) -> None:
@@ -85,7 +85,7 @@ class ScoreTest:
         ``φ_r = G + d_r/(m_r A)``, A = Σ d_r²/m_r the inverse of the variance; d_r and m_r as for the likelihood. For
         two reports φ is ``(y − 1 + p00)/(p00 + p11 − 1)`` whatever G is.
         """
-        yes = np.clip(yes, _EDGE, 1 - _EDGE)
+        yes = np.clip(yes, _NEAREST_TO_CERTAIN, 1 - _NEAREST_TO_CERTAIN)
         d, chances = self._rows.difference, self._rows.channel[0] * (1 - yes) + self._rows.channel[1] * yes
         part = np.divide(d, chances, out=np.zeros_like(chances), where=chances > 0)
         information = (d * part).sum(axis=0)
@@ -122,7 +122,7 @@ class ScoreTest:
                     break
                 share *= max(climb / (climb - beyond), 0.1)
             rest = rest + share * step
-            if share * length < _SMALL or _size(eta) > _ENDLESS:
+            if share * length < _SMALL or _size(eta) > _STEP_FUNCTION_SIZE:
                 break
         return np.asarray(rest)
 
@@ -135,7 +135,7 @@ class ScoreTest:
         shares = np.linalg.solve(self._metric[np.ix_(others, others)], self._metric[others, column])
         rest = self._solve(others, fixed, start + (before - value) * shares, _PULL)
         eta = self._X[:, others] @ rest + fixed
-        if _size(eta) < _FAR:  # from further away it would be a long way back
+        if _size(eta) < _FARTHEST_TRIED:  # from further away it would be a long way back
             self._latest[column] = (value, rest)
         else:
             self._latest.pop(column, None)
@@ -166,13 +166,13 @@ class ScoreTest:
         # One over the root mean square of what the other columns leave of this one.
         unit = math.sqrt(float(np.linalg.inv(self._metric)[column, column]))
         root, error = self._root(column, centre)
-        step = min(quantile * error / 2, _FAR * unit / 8)
+        step = min(quantile * error / 2, _FARTHEST_TRIED * unit / 8)
         points = {centre: abs(root) - quantile}
         for side in (-1.0, 1.0):
             self._latest.pop(column, None)  # every solution starts from the one before
-            for value in _further(centre, side * step, 2 * _FAR * unit):
+            for value in _further(centre, side * step, 2 * _FARTHEST_TRIED * unit):
                 points[value] = self._excess(column, value, quantile)
-                if points[value] > _HOPELESS:
+                if points[value] > _REJECTED_FOR_GOOD:
                     break
         values = sorted(points)
         inside = [place for place, value in enumerate(values) if points[value] <= 0]

@@ -17,12 +17,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.estimate.m_estimation.objective import Objective
 from discreet.estimate.m_estimation.sample import Sample
-
-Floats = NDArray[np.float64]
 
 _SEED = 271828
 #: Draws of S per row: they add a few per cent to the variance of an average.

@@ -13,12 +13,10 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
-
-Floats = NDArray[np.float64]
 
 #: Points of the box at which the equation is solved.
 _POINTS = 800

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.m_estimation.losses import IndexLoss
 from discreet.estimate.m_estimation.objective import Noise, Objective, View
 from discreet.estimate.m_estimation.sample import Sample
 from discreet.randomness import Randomness
-
-Floats = NDArray[np.float64]
 
 
 def corrected_objective(loss: IndexLoss, sample: Sample, method: str, randomness: Randomness | None) -> Objective:

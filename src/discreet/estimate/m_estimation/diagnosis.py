@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.estimate.m_estimation import kinked
 from discreet.estimate.m_estimation.first_guess import Guess
 from discreet.estimate.m_estimation.influence import LIMIT, decided_by_few, share_of_few
@@ -15,8 +15,6 @@ from discreet.estimate.m_estimation.objective import Objective
 from discreet.estimate.m_estimation.result import MEstimate, sandwich
 from discreet.estimate.m_estimation.sample import Sample
 from discreet.estimate.m_estimation.solver import Solution
-
-Floats = NDArray[np.float64]
 
 #: Beyond this share of the length over which a loss bends, the error of an index is too large for a quadratic risk.
 _LOCAL = 0.5

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.m_estimation import bounded
 from discreet.estimate.m_estimation.losses import IndexLoss, Poisson, Squared
@@ -16,8 +16,6 @@ from discreet.estimate.m_estimation.objective import Noise, Objective
 from discreet.estimate.m_estimation.result import MEstimate
 from discreet.estimate.m_estimation.sample import Sample, numbers
 from discreet.estimate.m_estimation.solver import Solution
-
-Floats = NDArray[np.float64]
 
 #: The compact set: coefficients up to this many times the first guess, in units of the columns' spread.
 _RADIUS = 30.0

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.m_estimation import bounded, functionals, general, kinked
 from discreet.estimate.m_estimation.corrections import corrected_objective
@@ -40,8 +40,6 @@ from discreet.estimate.m_estimation.solver import Solution, best_of
 from discreet.estimate.m_estimation.units import loss_in, result_in, sample_in, unit_of
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 from discreet.randomness import Randomness
-
-Floats = NDArray[np.float64]
 
 
 def m_estimate(

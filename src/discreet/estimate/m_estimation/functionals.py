@@ -7,15 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.m_estimation.losses import Expectation
 from discreet.estimate.m_estimation.result import MEstimate
 from discreet.estimate.m_estimation.sample import Sample, labels_of
 from discreet.randomness import Randomness
-
-Floats = NDArray[np.float64]
 
 #: Cells of the grid on which the average over one-dimensional Laplace noise is carried along.
 _CELLS = 1 << 15

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.m_estimation.functionals import MONTE_CARLO_SHARE, monte_carlo_note
 from discreet.estimate.m_estimation.influence import LIMIT, decided_by_few, share_of_few
@@ -19,7 +19,6 @@ from discreet.estimate.m_estimation.result import MEstimate, sandwich
 from discreet.estimate.m_estimation.sample import Sample, labels_of, numbers
 from discreet.randomness import Randomness
 
-Floats = NDArray[np.float64]
 RowFunction = Callable[[Floats], Floats]
 
 #: Draws of S over which "exact" averages at first, and at most; more only shrink the Monte Carlo part of the variance.

@@ -15,9 +15,8 @@ records carry more than six tenths; with (.5, .5) those below that (212 of 359) 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from discreet.arguments import Floats
 
 #: The share above which an estimate is not trusted.
 LIMIT = 0.6

@@ -18,15 +18,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.estimate.m_estimation import bounded
 from discreet.estimate.m_estimation.losses import IndexLoss, Terms
 from discreet.estimate.m_estimation.objective import Objective
 from discreet.estimate.m_estimation.sample import Sample
 from discreet.estimate.m_estimation.solver import Solution, best_of, minimise
-
-Floats = NDArray[np.float64]
 
 #: h of the search is this times the spread of the residuals times n to this power, as for a density. The factor lies
 #: between 2 and 3, of the values 1, 2 and 3 that were compared by coverage and error in simulated quantile regressions.

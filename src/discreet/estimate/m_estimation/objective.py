@@ -17,11 +17,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.estimate.m_estimation.losses import IndexLoss, Terms
-
-Floats = NDArray[np.float64]
 
 #: Rows handled at once.
 _ROWS = 1 << 16

@@ -12,9 +12,8 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from discreet.arguments import Floats
 
 #: Cells per unit: with cubic interpolation the error is below 1e-9 for functions that vary over a length of one.
 _PER_UNIT = 32

@@ -11,15 +11,12 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.domains.box import Box
 from discreet.estimate.m_estimation.losses import Huber, IndexLoss, Squared
 from discreet.estimate.m_estimation.result import MEstimate
 from discreet.estimate.m_estimation.sample import Sample
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
-
-Floats = NDArray[np.float64]
 
 
 def unit_of(loss: IndexLoss, sample: Sample) -> float:

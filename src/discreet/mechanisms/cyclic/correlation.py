@@ -19,9 +19,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.mechanisms.cyclic.difference_sets import DifferenceSet
 
-Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 #: Error of one transform, in units of 2⁻⁵³·log₂ v: far above what is ever seen.

@@ -8,8 +8,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import MechanismError
-from discreet.mechanisms.cyclic.correlation import Counts, Floats, Shifts
+from discreet.mechanisms.cyclic.correlation import Counts, Shifts
 from discreet.mechanisms.inverse import Inverse
 
 #: Largest number of truths or reports for which the map is written out (2^24 numbers, 128 MB).

@@ -11,9 +11,8 @@ from collections.abc import Iterable
 from decimal import Context, Decimal
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from discreet.arguments import Floats
 
 #: Half a unit in the last place: a correctly rounded operation is off by at most this, relative.
 UNIT = 2.0**-53

@@ -15,9 +15,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from discreet.arguments import Floats
 from discreet.errors import ManifestError, MechanismError
 from discreet.mechanisms.joint.drawing import choose_cells, random_subsets
-from discreet.mechanisms.joint.law import Floats, Law, Patterns, TruthRates, bits_of, checked_subset, stored_integers
+from discreet.mechanisms.joint.law import Law, Patterns, TruthRates, bits_of, checked_subset, stored_integers
 from discreet.privacy.bounds import log_up
 from discreet.randomness import Randomness
 

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import arguments, limits
+from discreet.arguments import Floats
 from discreet.errors import ManifestError, MechanismError
 from discreet.randomness import Randomness
 
-Floats = NDArray[np.float64]
 Patterns = NDArray[np.bool_]
 
 #: Attributes of a record: far above any table, and a limit on what a manifest is believed.

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import DomainError, ManifestError, MechanismError
 from discreet.mechanisms.base import integer_codes
 from discreet.mechanisms.joint.drawing import bernoulli_columns
 from discreet.mechanisms.joint.grouped import GroupedLaw
-from discreet.mechanisms.joint.law import Floats, Law, checked_sizes, stored_integers
+from discreet.mechanisms.joint.law import Law, checked_sizes, stored_integers
 from discreet.mechanisms.joint.product import ProductLaw
 from discreet.mechanisms.joint.star import StarLaw
 from discreet.mechanisms.joint.threshold import ThresholdLaw

@@ -15,11 +15,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from discreet.arguments import Floats
 from discreet.errors import ManifestError, MechanismError
 from discreet.mechanisms.base import stored_int
 from discreet.mechanisms.joint.drawing import choose_cells
 from discreet.mechanisms.joint.law import (
-    Floats,
     Law,
     Patterns,
     TruthRates,

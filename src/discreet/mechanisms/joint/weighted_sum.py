@@ -38,13 +38,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import MechanismError
 from discreet.mechanisms.joint.discounting import (
     FLOOR,
     LEAST,
     PRECISE,
     UNIT,
-    Floats,
     discounted_roundings,
     discounted_tails,
     exponentials,

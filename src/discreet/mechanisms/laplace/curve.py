@@ -22,11 +22,10 @@ from decimal import Context, Decimal
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from discreet.arguments import Floats
 from discreet.privacy.bounds import round_up
-
-Floats = NDArray[np.float64]
 
 #: Digits carried where a δ is rounded up; differences of nearly equal numbers lose a third of them at most.
 _CONTEXT = Context(prec=80)

@@ -39,12 +39,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.mechanisms.laplace.curve import delta_bound, delta_one_dimension
 from discreet.mechanisms.laplace.radius import RadialLaw
 
 __all__ = ["MAX_DIMENSION", "RELATIVE", "RadialLaw", "delta_exact", "enclosure"]
 
-Floats = NDArray[np.float64]
 
 #: Above this dimension the bound for every dimension is used: it is within a few per cent, and always valid.
 MAX_DIMENSION = 100

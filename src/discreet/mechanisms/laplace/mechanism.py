@@ -10,9 +10,10 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from discreet import arguments, limits
+from discreet.arguments import Floats
 from discreet.domains.box import Box
 from discreet.errors import ManifestError, MechanismError
 from discreet.mechanisms.laplace.curve import delta_bound, trade_off_bound, with_zero_inflation
@@ -28,7 +29,6 @@ from discreet.randomness import Randomness, Thresholds, resolve
 from discreet.randomness.continuous import exponential, normal
 from discreet.randomness.scratch import Scratch
 
-Floats = NDArray[np.float64]
 Level = Literal["record", "attribute"]
 
 #: Numbers handled at once: the working arrays of a step stay in the second-level cache.

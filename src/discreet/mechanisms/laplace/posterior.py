@@ -16,9 +16,8 @@ import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from discreet.arguments import Floats
 
 #: Nodes of the trapezoid rule in ln √W, from e^−60 (where the rest is 1e-52) to e^2 (1e-23).
 _LOG_ROOTS = np.linspace(-60.0, 2.0, 6_201)

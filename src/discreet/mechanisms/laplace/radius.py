@@ -24,9 +24,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from discreet.arguments import Floats
 
 #: Relative error of one step in doubles, with the errors of K_0, K_1 and the logarithms, and much more.
 _ULPS = 16 * 2.0**-53

@@ -16,12 +16,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.randomness import Randomness, Thresholds
 from discreet.randomness.continuous import PRODUCT_ERROR, Exponentials, Normals
 from discreet.randomness.lazy import LazyExponential, nearest_step
 from discreet.randomness.scratch import Scratch
 
-Floats = NDArray[np.float64]
 Sampling = Literal["exact", "52-bit"]
 
 

@@ -19,12 +19,11 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from discreet.arguments import Floats
 from discreet.mechanisms.laplace.curve import trade_off_bound
 from discreet.mechanisms.laplace.exact import MAX_DIMENSION, enclosure
-
-Floats = NDArray[np.float64]
 
 #: Levels are multiples of this: half of it, squared and halved, times at most .3 is what is lost.
 _LEVEL = 1 / 64

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.m_estimation.losses.index_loss import Floats
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.m_estimation.losses.index_loss import Floats, IndexLoss, Terms
+from discreet.estimate.m_estimation.losses.index_loss import IndexLoss, Terms
 from discreet.estimate.m_estimation.smoothing import laplace_mixture
 
 

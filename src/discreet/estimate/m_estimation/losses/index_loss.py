@@ -13,10 +13,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar, Literal, Self
 
-import numpy as np
-from numpy.typing import NDArray
+from discreet.arguments import Floats
 
-Floats = NDArray[np.float64]
 Terms = tuple[Floats, Floats, Floats]
 
 
