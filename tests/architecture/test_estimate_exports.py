@@ -46,6 +46,7 @@ RESULTS = {
     "NoncomplianceRegression",
     "PredictorRegression",
     "Quantiles",
+    "RandomInterceptRegression",
     "Range",
     "Statistic",
     "TopFrequencies",

@@ -108,6 +108,23 @@ def several() -> Any:
     return estimate.regression(f"cheated ~ `{SCRIPT}`", private)
 
 
+@cache
+def grouped() -> Any:
+    """A logit with an intercept for every school."""
+    import pyarrow as pa
+
+    from discreet import release
+
+    rng = np.random.default_rng(14)
+    school = np.repeat(np.arange(80), 8)
+    odds = -0.3 + 1.2 * rng.normal(size=80)[school]
+    cheated = rng.random(school.size) < 1 / (1 + np.exp(-odds))
+    table = pa.table({SCRIPT: school, "cheated": np.where(cheated, "yes", "no")})
+    asked = {"domain": {"binary": ["no", "yes"]}, "mechanism": "randomized-response", "epsilon": 3.0}
+    plan = {"public": [{"columns": [SCRIPT]}], "private": [{**asked, "columns": ["cheated"]}]}
+    return estimate.regression(f"cheated ~ (1 | `{SCRIPT}`)", release(table, plan, randomness=Randomness.seeded(7)))
+
+
 def two_groups() -> dict[str, Any]:
     """People of whom some say "no" whatever they are told, asked under two designs."""
     rng = np.random.default_rng(12)
@@ -159,6 +176,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "Correlation": correlation,
     "CorrectedRegression": several,
     "PredictedMeans": lambda: several().predict({SCRIPT: ["no", "yes"]}),
+    "RandomInterceptRegression": grouped,
     "Noncompliance": lambda: estimate.noncompliance(**two_groups()),
     "NoncomplianceRegression": noncompliance_regression,
     "Predictions": lambda: regression().predict(sample()["X"][:30], interval=True),

@@ -362,3 +362,57 @@ def test_a_formula_without_predictors(released):
     fit = estimate.regression("cheated ~ 1", released)
     share = estimate.frequencies(released, "cheated").estimate[1]
     np.testing.assert_allclose(fit.coefficients, [np.log(share / (1 - share))], rtol=1e-5)
+
+
+def test_groups_may_have_intercepts_of_their_own(released):
+    """``(1 | group)``: the marginal likelihood; without a spread it is the plain fit, and the test does not reject."""
+    fit = estimate.regression("cheated ~ age + (1 | sex)", released)
+    plain = estimate.regression("cheated ~ age", released)
+    assert isinstance(fit, estimate.RandomInterceptRegression)
+    assert fit.names == ("Intercept", "age", "sd(1 | sex)")
+    assert fit.groups == len(fit.group_effects()) == 2
+    assert fit.log_likelihood >= plain.log_likelihood - 1e-6
+    assert fit.log_likelihood_without == pytest.approx(plain.log_likelihood)
+    assert 0 <= fit.test_of_groups().p_value <= 1
+    assert "(1 | sex)" in fit.summary()
+
+
+def test_a_spread_of_groups_is_found(tmp_path):
+    """400 schools of six pupils: spread, slope and the test; the plain fit's slope is drawn towards zero."""
+    rng = np.random.default_rng(21)
+    school, age = np.repeat(np.arange(400), 6), rng.normal(size=2_400)
+    odds = -0.5 + 0.8 * age + 1.3 * rng.normal(size=400)[school]
+    cheated = rng.random(2_400) < 1 / (1 + np.exp(-odds))
+    table = pa.table({"school": school, "age": age, "cheated": np.where(cheated, "yes", "no")})
+    asked = {
+        "columns": ["cheated"],
+        "domain": {"binary": ["no", "yes"]},
+        "mechanism": "randomized-response",
+        "epsilon": 2.5,
+    }
+    plan = {"public": [{"columns": ["school", "age"]}], "private": [asked | {"columns": ["cheated"]}]}
+    done = release(table, plan, randomness=Randomness.seeded(5))
+    fit = estimate.regression("cheated ~ age + (1 | school)", done)
+    assert fit.converged
+    assert (np.abs(fit.coefficients - [-0.5, 0.8, 1.3]) < 5 * fit.std_error).all()
+    assert fit.test_of_groups().p_value < 1e-6
+    assert estimate.regression("cheated ~ age", done).coefficients[1] < fit.coefficients[1]
+    low, high = fit.interval()[-1]
+    assert 0 < low < fit.coefficients[-1] < high
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("cheated ~ (1 | region)", "was randomised"),
+        ("cheated ~ (1 | sex) + (1 | age)", "one random intercept"),
+        ("cheated ~ age - (1 | sex)", r"with \+"),
+        ("cheated ~ (1 | nobody)", "nobody"),
+        ("region ~ (1 | sex)", "yes/no outcome only"),
+        ("grade ~ cheated + (1 | sex)", "yes/no outcome only"),
+    ],
+)
+def test_intercepts_that_cannot_be_fitted(released, formula, message):
+    """One sentence each."""
+    with pytest.raises(EstimationError, match=message):
+        estimate.regression(formula, released)

@@ -137,7 +137,7 @@ def test_no_name_of_the_caller_is_seen():
     ("formula", "words"),
     [
         ("rr.q1 ~ .", "name the predictors"),
-        ("rr.q1 ~ age + (1|sex)", "random effects"),
+        ("rr.q1 ~ age + (age|sex)", "random effects"),
         ("rr.q1 ~ age | sex", "random effects"),
         ("rr.q1 ~ I(age^2)", r"write \*\*"),
         ("rr.q1 ~ age^2", r"I\(column \*\* 2\)"),

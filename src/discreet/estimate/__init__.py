@@ -55,6 +55,7 @@ from discreet.estimate.likelihood import (
     LikelihoodFit,
     MultinomialRegression,
     PredictorRegression,
+    RandomInterceptRegression,
     binary_regression,
     binary_regression_batches,
 )
@@ -90,6 +91,7 @@ __all__ = [
     "NoncomplianceRegression",
     "PredictorRegression",
     "Quantiles",
+    "RandomInterceptRegression",
     "Range",
     "Statistic",
     "TopFrequencies",

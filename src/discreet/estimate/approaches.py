@@ -15,11 +15,12 @@ from discreet.estimate.likelihood import by_formula as likelihood
 from discreet.estimate.likelihood.binary import BinaryRegression
 from discreet.estimate.likelihood.multinomial import MultinomialRegression
 from discreet.estimate.likelihood.predictor import PredictorRegression
+from discreet.estimate.likelihood.random_intercept_result import RandomInterceptRegression
 from discreet.estimate.m_estimation import by_formula as corrected
 from discreet.estimate.m_estimation.result import MEstimate
 from discreet.estimate.specification import Specification
 
-Fit: TypeAlias = BinaryRegression | MultinomialRegression | PredictorRegression | MEstimate
+Fit: TypeAlias = BinaryRegression | MultinomialRegression | PredictorRegression | RandomInterceptRegression | MEstimate
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Approach:
         What can be asked for besides "auto".
     fit, naive : function
         The fit, and the same with the reports taken for the truth.
+    penalised, grouped : bool
+        Whether it takes a penalty; whether it is for formulas with ``(1 | group)``.
     """
 
     what: str
@@ -45,11 +48,17 @@ class Approach:
     fit: Callable[[Specification], Fit]
     naive: Callable[[Specification, Any], Fit]
     penalised: bool = False
+    grouped: bool = False
 
 
 def chosen(asked: Specification) -> Approach:
     """The first approach that suits the columns and what was asked for; or one sentence on why there is none."""
-    suitable = [one for one in APPROACHES if one.suits(asked)]
+    grouped = asked.group is not None
+    suitable = [one for one in APPROACHES if one.grouped == grouped and one.suits(asked)]
+    if not suitable and grouped:
+        raise EstimationError(
+            "an intercept for every group, (1 | group), is there for a randomised yes/no outcome only"
+        )
     if not suitable:
         raise EstimationError(_impossible(asked))
     for option, choice in (("families", asked.family), ("methods", asked.method)):
@@ -123,8 +132,21 @@ def _reports_for_truths(asked: Specification, _fit: Any) -> Fit:
     return _corrected_loss(asked, naive=True)
 
 
+def _no_groups_to_compare(_asked: Specification, _fit: Any) -> Fit:
+    raise EstimationError("a comparison with the naive fit is not there for intercepts of groups")
+
+
 #: The ways to fit a formula, tried in this order.
 APPROACHES = (
+    Approach(
+        "a randomised yes/no outcome with an intercept for every group",
+        _yes_no_outcome,
+        ("binary",),
+        ("likelihood",),
+        likelihood.grouped_yes_no_outcome,
+        _no_groups_to_compare,
+        grouped=True,
+    ),
     Approach(
         "a randomised yes/no outcome",
         _yes_no_outcome,

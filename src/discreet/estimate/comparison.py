@@ -15,9 +15,8 @@ from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.coefficient_table import figure, ratio
+from discreet.estimate.coefficients import Coefficients
 from discreet.estimate.intervals import checked_level
-from discreet.estimate.likelihood.result import LikelihoodFit
-from discreet.estimate.m_estimation.result import MEstimate
 from discreet.estimate.result import Result, frozen
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
 
@@ -41,7 +40,7 @@ class Comparison(Result):
         The interval method, likewise.
     """
 
-    fits: Mapping[str, LikelihoodFit | MEstimate]
+    fits: Mapping[str, Coefficients]
     level: float
     method: str | None = None
 
@@ -139,7 +138,7 @@ class Comparison(Result):
 
 
 def compare(
-    fits: Mapping[str, LikelihoodFit | MEstimate] | Sequence[LikelihoodFit | MEstimate],
+    fits: Mapping[str, Coefficients] | Sequence[Coefficients],
     level: float = 0.95,
     method: str | None = None,
 ) -> Comparison:
@@ -151,7 +150,7 @@ def compare(
         For example ``{"corrected": fit, "naive": fit.naive(), "true labels": binary_regression(X, truth, 1, 1)}``.
     level : float
     method : {"wald", "profile"}, optional
-        Intervals, as for :meth:`LikelihoodFit.interval`.
+        Intervals, as for :meth:`discreet.estimate.LikelihoodFit.interval`.
     """
     level = checked_level(level)
     listed = [] if isinstance(fits, Mapping) else arguments.listed(fits, "fits", EstimationError)
@@ -159,7 +158,7 @@ def compare(
     if not named:
         raise EstimationError("there are no fits to compare")
     for fit in named.values():
-        if not isinstance(fit, (LikelihoodFit, MEstimate)):
+        if not isinstance(fit, Coefficients):
             raise EstimationError(f"every fit must be a regression or an M-estimate, not {arguments.shown(fit)}")
     first = next(iter(named.values()))
     if any(fit.names != first.names for fit in named.values()):

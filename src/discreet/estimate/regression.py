@@ -76,7 +76,9 @@ def regression(
     * *numeric predictors* that were released together with zero-inflated Laplace noise: a corrected loss. The outcome
       is public, a numeric column of the same or of another block, or a randomised yes/no answer;
     * *several* randomised columns with finitely many values, on either side, also inside functions and interactions: a
-      loss corrected for the randomisation, which assumes nothing about the predictors' law.
+      loss corrected for the randomisation, which assumes nothing about the predictors' law;
+    * a randomised yes/no outcome of people in *groups* with intercepts of their own, ``"y ~ x + (1 | id)"``: the
+      marginal likelihood, by adaptive quadrature.
 
     Parameters
     ----------

@@ -11,18 +11,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from discreet import arguments
 from discreet.arguments import Floats
 from discreet.domains import FiniteDomain
 from discreet.engines import Local
 from discreet.errors import EstimationError
 from discreet.estimate.columns import ReleaseColumn
 from discreet.estimate.formulas import Matrices, Sides, read_formula
+from discreet.estimate.formulas.group_intercepts import without_group
+from discreet.estimate.likelihood.random_intercept_result import RandomInterceptRegression
 from discreet.estimate.likelihood.result import LikelihoodFit
 from discreet.estimate.m_estimation.result import MEstimate
 from discreet.estimate.rows import Rows
 from discreet.manifest import Block, Release
 
-Fit = TypeVar("Fit", bound=LikelihoodFit | MEstimate)
+Fit = TypeVar("Fit", bound=LikelihoodFit | MEstimate | RandomInterceptRegression)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +52,19 @@ class Specification:
     tau: float | None = None
     threshold: float | None = None
 
+    @property
+    def group(self) -> str | None:
+        """The public column whose groups have intercepts of their own: ``(1 | group)``."""
+        return without_group(arguments.text(self.formula, "formula", EstimationError))[1]
+
     @cached_property
     def sides(self) -> Sides:
         """The formula, read; every column that it names is in the release, and stands on one side."""
-        sides = read_formula(self.formula)
-        for name in (sides.outcome, *sides.variables):
+        fixed, group = without_group(arguments.text(self.formula, "formula", EstimationError))
+        sides = read_formula(fixed)
+        if group is not None and group in self._blocks:
+            raise EstimationError(f'the groups of (1 | {group}) must be known: "{group}" was randomised')
+        for name in (sides.outcome, *sides.variables, *([group] if group is not None else [])):
             if name not in self.release.columns:
                 raise EstimationError(
                     f'the formula names "{name}", which the release does not have; '

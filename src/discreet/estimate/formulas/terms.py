@@ -249,8 +249,8 @@ class _Parser:
         inside = self.sum()
         if self._is("|"):
             raise EstimationError(
-                "random effects such as (1|group) are not available; name the group as cluster in the plan, and the "
-                "standard errors allow for it"
+                "random effects other than one intercept per group, (1 | group), are not available; name the group as "
+                "cluster in the plan, and the standard errors allow for it"
             )
         if not self._is(")"):
             raise EstimationError("a parenthesis of the formula is not closed")
@@ -314,7 +314,7 @@ def _refused(rest: str) -> EstimationError:
     reasons = {
         "": "the formula cannot be read: it ends too early",
         ".": '"." for all other columns is not available; name the predictors',
-        "|": '"|" has no place in a formula; random effects are not available',
+        "|": '"|" stands only in (1 | group); other random effects are not available',
         "{": "{…} has no place in a formula; write I(…) for arithmetic",
         "[": "a subscript has no place in a formula",
         "~": 'a formula has one "~"',

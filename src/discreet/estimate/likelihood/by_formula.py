@@ -17,8 +17,11 @@ from discreet.estimate.likelihood.fit import fit_binary
 from discreet.estimate.likelihood.links import link_named
 from discreet.estimate.likelihood.multinomial import MultinomialRegression, multinomial_regression
 from discreet.estimate.likelihood.predictor import PredictorRegression, predictor_regression
+from discreet.estimate.likelihood.random_intercept import RandomInterceptModel, maximise
+from discreet.estimate.likelihood.random_intercept_result import RandomInterceptRegression
 from discreet.estimate.likelihood.rows import ArrayRows
 from discreet.estimate.likelihood.streaming import Batch, binary_regression_batches
+from discreet.estimate.result import frozen
 from discreet.estimate.specification import Specification
 
 #: Above this many rows a yes/no label is fitted batch by batch instead of in memory.
@@ -40,6 +43,46 @@ def yes_no_outcome(asked: Specification) -> BinaryRegression:
     else:
         held = _labels(reader.joined(rows.batches()), matrices, column.channels)
         fit = fit_binary(ArrayRows(held.checked()), link_named(link), matrices.names, asked.penalty)
+    return asked.finished(fit, "binary", rows)
+
+
+def grouped_yes_no_outcome(asked: Specification) -> RandomInterceptRegression:
+    """A randomised yes/no answer given public predictors, with an intercept of its own for every group."""
+    assert asked.group is not None
+    column, matrices = ReleaseColumn(asked.release, asked.outcome), asked.matrices()
+    rows = asked.rows([column], [asked.group], survey=False)
+    batch = reader.joined(rows.batches())
+    held, link = _labels(batch, matrices, column.channels).checked(), link_named(asked.link or "logit")
+    plain = fit_binary(ArrayRows(held), link, matrices.names)
+    labels = _table(batch)[asked.group].combine_chunks().dictionary_encode()
+    codes = labels.indices.to_numpy(zero_copy_only=False)
+    order = np.argsort(codes, kind="stable")
+    present, starts = np.unique(codes[order], return_index=True)
+    model = RandomInterceptModel(
+        X=held.X[order],
+        given_no=held.given_no[order],
+        given_yes=held.given_yes[order],
+        offset=np.zeros(held.size),
+        starts=starts,
+        link=link,
+    )
+    found = maximise(model, plain.coefficients)
+    certain = found.converged and np.linalg.eigvalsh(found.information)[0] > 0
+    survey = asked.release.survey
+    fit = RandomInterceptRegression(
+        coefficients=frozen(found.theta),
+        covariance=frozen(np.linalg.inv(found.information) if certain else np.full(found.information.shape, np.nan)),
+        names=(*matrices.names, f"sd(1 | {asked.group})"),
+        n=held.size,
+        group=asked.group,
+        link=link,
+        maximum=found,
+        labels=tuple(labels.dictionary.take(pa.array(present)).to_pylist()),
+        log_likelihood_without=plain.log_likelihood,
+        converged=bool(certain),
+        status="converged" if certain else "no finite maximum was found where the likelihood bends down",
+        notes=("weights, strata and clusters of the survey are not used",) if survey.columns else (),
+    )
     return asked.finished(fit, "binary", rows)
 
 

@@ -100,11 +100,7 @@ def maximise(
         damping, promised = spectrum.within(radius)
         reach = _reach(surface, spectrum, scale)
         still = damping == 0 and reach <= _STANDSTILL
-        if (
-            (promised <= _GAIN and still)
-            or (promised <= _VANISHING_GAIN and reach > _LONG_STEP)
-            or promised <= _ROUNDING_GAIN
-        ):
+        if _ended(promised, reach, still=still):
             if still and curvature == "expected":
                 here, full, still = _sharpened(surface, theta, here, full, whiten, scale)
             if still:
@@ -149,6 +145,13 @@ def _sharpened(
     if not better.positive:
         return here, full, True
     return sharper, better.step(0.0), _reach(surface, better, scale) <= _STANDSTILL
+
+
+def _ended(promised: float, reach: float, *, still: bool) -> bool:
+    """Whether no step is worth taking: at the maximum, on the way to infinity, or below rounding."""
+    at_maximum = promised <= _GAIN and still
+    to_infinity = promised <= _VANISHING_GAIN and reach > _LONG_STEP
+    return at_maximum or to_infinity or promised <= _ROUNDING_GAIN
 
 
 def _reach(surface: Surface, spectrum: QuadraticModel, scale: Floats) -> float:

@@ -1,0 +1,145 @@
+"""What a regression with an intercept for every group returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from discreet import arguments
+from discreet.arguments import Floats
+from discreet.errors import EstimationError
+from discreet.estimate import display
+from discreet.estimate.coefficients import Coefficients
+from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
+from discreet.estimate.likelihood.inference import Test, chi_square_tail
+from discreet.estimate.likelihood.links import Link
+from discreet.estimate.likelihood.random_intercept import Maximum
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class RandomInterceptRegression(Coefficients):
+    """A regression of a randomised yes/no answer in which every group has an intercept of its own.
+
+    Made by :func:`discreet.estimate.regression` with ``(1 | group)`` in the formula. The coefficients are those of
+    people *within* a group; the last one is the standard deviation of the groups' intercepts.
+
+    Attributes
+    ----------
+    coefficients, estimate, std_error, covariance : array
+        Maximum of the marginal likelihood; errors from its observed information.
+    groups : int
+    log_likelihood, log_likelihood_without : float
+        Of this fit, and of the same without groups.
+    nodes : int
+        Of the adaptive quadrature; ``quadrature_error`` is what more of them would change.
+    """
+
+    coefficients: Floats
+    covariance: Floats
+    names: tuple[str, ...]
+    n: int
+    group: str
+    link: Link
+    maximum: Maximum = field(repr=False)
+    labels: tuple[Any, ...]
+    log_likelihood_without: float
+    converged: bool
+    status: str
+    notes: tuple[str, ...] = ()
+    formula: str | None = None
+    modelled: str | None = None
+
+    @property
+    def groups(self) -> int:
+        """Number of groups."""
+        return len(self.labels)
+
+    @property
+    def log_likelihood(self) -> float:
+        """Marginal log-likelihood at the estimate."""
+        return self.maximum.value
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of the quadrature in every group."""
+        return self.maximum.model.nodes
+
+    @property
+    def quadrature_error(self) -> float:
+        """How much the log-likelihood changes with twice as many nodes."""
+        return self.maximum.quadrature_error
+
+    def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
+        """Wald intervals; of the standard deviation of the groups on the scale of its logarithm."""
+        if method is not None:
+            arguments.choice(method, "the interval method", ("wald",), EstimationError)
+        quantile = two_sided_quantile(checked_level(level))
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            ends = wald(self.coefficients, self.std_error, quantile)
+            spread = self.coefficients[-1]
+            ends[-1] = spread * np.exp(np.array([-1, 1]) * quantile * self.std_error[-1] / spread)
+        return ends
+
+    def test_of_groups(self) -> Test:
+        """Likelihood-ratio test of whether groups differ at all.
+
+        No spread is on the boundary of what is possible: the p value is half that of chi-square with one degree of
+        freedom (Self and Liang 1987).
+        """
+        gain = max(2 * (self.log_likelihood - self.log_likelihood_without), 0.0)
+        p_value = chi_square_tail(gain, 1) / 2 if gain > 0 else 1.0
+        return Test("likelihood-ratio", (self.names[-1],), gain, 1, p_value)
+
+    def group_effects(self) -> dict[Any, tuple[float, float]]:
+        """Mean and standard deviation of every group's intercept given its reports."""
+        means, deviations = self.maximum.model.effects(self.coefficients)
+        return {label: (float(m), float(d)) for label, m, d in zip(self.labels, means, deviations, strict=True)}
+
+    @property
+    def title(self) -> str:
+        """How a summary calls the model."""
+        return f"Randomised yes/no answer with an intercept for every group, link {self.link.name}"
+
+    def header(self) -> list[tuple[str, str]]:
+        """What a summary says about the model, as pairs of name and text."""
+        named = [("Formula", self.formula), ("Modelled", self.modelled)]
+        test = self.test_of_groups()
+        return [
+            *((name, text) for name, text in named if text is not None),
+            ("No. observations", f"{self.n:,}"),
+            ("Groups", f"{self.groups:,} of {self.group}"),
+            ("Log-likelihood", f"{self.log_likelihood:.4f}"),
+            ("Groups differ", f"half chi2(1) = {test.statistic:.3f}, p = {test.p_value:.3g}"),
+            ("Quadrature", f"adaptive, {self.nodes} nodes"),
+            ("Converged", "yes" if self.converged else "no"),
+        ]
+
+    def _said(self, bounds: Floats, method: str | None) -> tuple[str, ...]:
+        del bounds, method  # there is one method
+        return ((self.status,) if self.status != "converged" else ()) + self.notes
+
+    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "formula": self.formula,
+            "modelled": self.modelled,
+            "names": list(self.names),
+            "coefficients": display.plain(self.coefficients),
+            "std_error": display.plain(self.std_error),
+            "interval": display.plain(self.interval(level, method)),
+            "level": level,
+            "covariance": display.plain(self.covariance),
+            "link": self.link.name,
+            "group": self.group,
+            "groups": self.groups,
+            "n": self.n,
+            "log_likelihood": display.plain(self.log_likelihood),
+            "log_likelihood_without": display.plain(self.log_likelihood_without),
+            "nodes": self.nodes,
+            "quadrature_error": display.plain(self.quadrature_error),
+            "converged": self.converged,
+            "status": self.status,
+            "notes": list(self.notes),
+        }
