@@ -401,6 +401,19 @@ def test_a_spread_of_groups_is_found(tmp_path):
     assert 0 < low < fit.coefficients[-1] < high
 
 
+def test_a_spread_without_end_is_said(tmp_path):
+    """Two rows a group, which always agree: the likelihood rises with the spread, and no error bar is given."""
+    school = np.repeat(np.arange(150), 2)
+    cheated = np.repeat(np.random.default_rng(2).random(150) < 0.5, 2)
+    table = pa.table({"school": school, "cheated": np.where(cheated, "yes", "no")})
+    asked = {"domain": {"binary": ["no", "yes"]}, "mechanism": "randomized-response", "epsilon": 20.0}
+    plan = {"public": [{"columns": ["school"]}], "private": [asked | {"columns": ["cheated"]}]}
+    fit = estimate.regression("cheated ~ (1 | school)", release(table, plan, randomness=Randomness.seeded(5)))
+    assert not fit.converged
+    assert np.isnan(fit.std_error).all()
+    assert "goes on rising" in fit.summary()
+
+
 @pytest.mark.parametrize(
     ("formula", "message"),
     [

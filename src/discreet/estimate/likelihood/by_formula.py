@@ -18,7 +18,11 @@ from discreet.estimate.likelihood.links import link_named
 from discreet.estimate.likelihood.multinomial import MultinomialRegression, multinomial_regression
 from discreet.estimate.likelihood.predictor import PredictorRegression, predictor_regression
 from discreet.estimate.likelihood.random_intercept import RandomInterceptModel, maximise
-from discreet.estimate.likelihood.random_intercept_result import RandomInterceptRegression
+from discreet.estimate.likelihood.random_intercept_result import (
+    NO_MAXIMUM,
+    RandomInterceptRegression,
+    quadrature_note,
+)
 from discreet.estimate.likelihood.rows import ArrayRows
 from discreet.estimate.likelihood.streaming import Batch, binary_regression_batches
 from discreet.estimate.result import frozen
@@ -80,8 +84,11 @@ def grouped_yes_no_outcome(asked: Specification) -> RandomInterceptRegression:
         labels=tuple(labels.dictionary.take(pa.array(present)).to_pylist()),
         log_likelihood_without=plain.log_likelihood,
         converged=bool(certain),
-        status="converged" if certain else "no finite maximum was found where the likelihood bends down",
-        notes=("weights, strata and clusters of the survey are not used",) if survey.columns else (),
+        status="converged" if certain else NO_MAXIMUM,
+        notes=(
+            *(("weights, strata and clusters of the survey are not used",) if survey.columns else ()),
+            *quadrature_note(found),
+        ),
     )
     return asked.finished(fit, "binary", rows)
 

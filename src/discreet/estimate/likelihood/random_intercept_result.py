@@ -17,6 +17,21 @@ from discreet.estimate.likelihood.inference import Test, chi_square_tail
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.random_intercept import Maximum
 
+#: What is said of a fit that found no maximum.
+NO_MAXIMUM = (
+    "no finite maximum was found: the likelihood goes on rising, as it does where groups have few rows and the "
+    "randomisation is strong; fit without groups, and name them as clusters in the plan"
+)
+#: An error of the quadrature that a reader should know of, in units of log-likelihood.
+_WORTH_SAYING = 1e-4
+
+
+def quadrature_note(maximum: Maximum) -> tuple[str, ...]:
+    """Say how exact the log-likelihood is where that is not to many digits."""
+    if maximum.quadrature_error < _WORTH_SAYING:
+        return ()
+    return (f"the quadrature of {maximum.model.nodes} nodes is exact to {maximum.quadrature_error:.1g} only",)
+
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class RandomInterceptRegression(Coefficients):
