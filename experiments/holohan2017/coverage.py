@@ -26,7 +26,7 @@ from experiments.reporting import Check, Table, share_error
 Floats = NDArray[np.float64]
 
 #: Intervals that are mapped through the linear estimate; ``experiments.inference`` has the others.
-METHODS = tuple(method for method in intervals.METHODS if method not in ("score", "likelihood-ratio"))
+METHODS = ("wilson", "clopper-pearson", "chebyshev", "wald", "simultaneous")
 TARGETS = ("population", "table")
 #: Methods whose level is proven for every n; the others are approximations.
 RIGOROUS = ("clopper-pearson", "chebyshev", "simultaneous")

@@ -66,8 +66,7 @@ def quantile(
 
     Examples
     --------
-    >>> from discreet.manifest import NumericBlock
-    from discreet.mechanisms import GeneralizedResponse, RecordMechanism
+    >>> from discreet.mechanisms import GeneralizedResponse
     >>> reports = [0] * 230 + [1] * 300 + [2] * 470
     >>> median = quantile(reports, GeneralizedResponse(3, 2.0), 0.5, labels=[0, 10, 20])
     >>> float(median), median.interval()
