@@ -54,7 +54,7 @@ class Thresholds:
         draws = randomness.bytes(count)
         first = self.first[0]
         out: NDArray[np.bool_] = draws < first
-        ties = sparse_places(draws == first)
+        ties = np.flatnonzero(draws == first)
         if ties.size:
             out[ties] = self._settle(np.zeros(ties.size, np.intp), randomness)
         return out
@@ -64,7 +64,7 @@ class Thresholds:
         draws = randomness.bytes(index.size)
         first = self.first.take(index)
         out: NDArray[np.bool_] = draws < first
-        ties = sparse_places(draws == first)
+        ties = np.flatnonzero(draws == first)
         if ties.size:
             out[ties] = self._settle(index[ties].astype(np.intp), randomness)
         return out
@@ -85,7 +85,7 @@ class Thresholds:
         first = codes * (high - low)  # modulo 256, which the next line undoes
         first += low
         out: NDArray[np.bool_] = draws < first
-        ties = sparse_places(draws == first)
+        ties = np.flatnonzero(draws == first)
         if ties.size:
             out[ties] = self._settle(codes[ties].astype(np.intp), randomness)
         return out
@@ -144,15 +144,6 @@ def permutation(count: int, randomness: Randomness) -> NDArray[np.intp]:
         in_order = keys[order]
         if not np.any(in_order[1:] == in_order[:-1]):
             return order
-
-
-def sparse_places(marks: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """``np.flatnonzero`` for few marks: eight are looked at together, and one by one only where there is any."""
-    if marks.size % 8:
-        return np.flatnonzero(marks)
-    eights = np.flatnonzero(marks.view(np.uint64))
-    places: NDArray[np.intp] = (eights[:, None] * 8 + np.arange(8)).reshape(-1)
-    return places[marks[places]]
 
 
 class AliasTable:

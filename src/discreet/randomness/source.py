@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import ssl
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from discreet.errors import InputError
-from discreet.randomness.stream import SOURCE, secure_bytes
+
+#: Bytes asked of OpenSSL at once: large enough to hide the call, small enough to stay in the cache.
+_BLOCK = 1 << 20
 
 
 class Randomness:
     """A source of random bytes.
 
-    ``Randomness()`` is secure: AES-256 in counter mode under keys from OpenSSL's generator, which the operating
-    system seeds. It holds no state of its own: every thread has a stream, and a forked process takes a new key, so
-    threads and forks never share one (:mod:`discreet.randomness.stream`).
+    ``Randomness()`` reads OpenSSL's generator (AES-256 in counter mode, seeded by the operating system). It
+    holds no state of its own: OpenSSL keeps one generator per thread and reseeds in a forked process, so
+    threads and forks never share a stream.
 
     ``Randomness.seeded(n)`` is reproducible, for simulation and tests only. It is *not* secure: whoever knows
     the seed can undo the randomisation. Everything made with it is marked insecure, into the manifest.
@@ -54,7 +57,13 @@ class Randomness:
         """``count`` uniform bytes."""
         if self._generator is not None:
             return np.frombuffer(self._generator.bytes(count), np.uint8)
-        return secure_bytes(count)
+        if count <= _BLOCK:
+            return np.frombuffer(ssl.RAND_bytes(count), np.uint8)
+        out = np.empty(count, np.uint8)
+        for start in range(0, count, _BLOCK):
+            stop = min(start + _BLOCK, count)
+            out[start:stop] = np.frombuffer(ssl.RAND_bytes(stop - start), np.uint8)
+        return out
 
     def words(self, count: int, dtype: DTypeLike = np.uint64) -> NDArray[Any]:
         """``count`` uniform unsigned integers of the given type."""
@@ -62,7 +71,7 @@ class Randomness:
 
     def to_dict(self) -> dict[str, Any]:
         """What a manifest says about the source; a seed is never written."""
-        return {"secure": self.secure, "source": SOURCE if self.secure else "seeded simulation"}
+        return {"secure": self.secure, "source": "OpenSSL" if self.secure else "seeded simulation"}
 
     def __repr__(self) -> str:
         return "Randomness()" if self.secure else f"Randomness.seeded({self._seed})"
