@@ -16,8 +16,6 @@ import numpy as np
 
 from discreet.arguments import Floats
 from discreet.errors import DesignError
-from discreet.estimate.channels import Channels
-from discreet.estimate.restricted_intervals import MAX_RESTRICTED, likelihood_ratio
 from discreet.mechanisms import FiniteMechanism
 
 #: Values up to which the worst case is searched: one programme for each of them.
@@ -33,6 +31,8 @@ def efficient_variance(mechanism: FiniteMechanism, frequencies: Floats) -> float
 
 def _variances(mechanism: FiniteMechanism, f: Floats) -> tuple[Floats, Floats]:
     """The efficient corrections, one row per value, and V_t(f)."""
+    from discreet.estimate.channels import Channels
+
     shares = f @ mechanism.matrix()
     correction = Channels.of(mechanism).efficient(f, shares)
     return correction.as_matrix(), correction.variances(shares)
@@ -85,6 +85,9 @@ def likelihood_ratio_margin(mechanism: FiniteMechanism, frequencies: Floats, n: 
 
     None where such intervals are not given.
     """
+    from discreet.estimate.channels import Channels
+    from discreet.estimate.restricted_intervals import MAX_RESTRICTED, likelihood_ratio
+
     channels = Channels.of(mechanism)
     if channels.truths > MAX_RESTRICTED:
         return None
