@@ -141,3 +141,17 @@ def test_maximum_likelihood_of_a_small_design():
     assert mle.estimate.min() >= 0
     assert np.abs(mle.estimate - plain.estimate).max() < 4 * plain.std_error.max()
     assert np.all(mle.std_error <= plain.std_error * 1.001)
+
+
+def test_the_mean_of_a_large_domain_needs_no_matrix():
+    """Scores of reports by one correlation: the same as through the frequencies, at any number of reports."""
+    small, n = CyclicResponse(50, 1.0), 4_000
+    reports = small.privatize(np.arange(n) % 50, Randomness.seeded(3))
+    result = estimate.mean(reports, small, labels=list(range(50)))
+    f = estimate.frequencies(reports, small)
+    np.testing.assert_allclose(result.estimate, [np.arange(50) @ f.estimate], rtol=1e-9)
+    np.testing.assert_allclose(result.std_error**2, [np.arange(50) @ f.covariance @ np.arange(50)], rtol=1e-9)
+    large = CyclicResponse(100_000, 1.0)
+    truths = np.random.default_rng(4).integers(0, 100_000, 200_000)
+    wide = estimate.mean(large.privatize(truths, Randomness.seeded(5)), large, labels=range(100_000))
+    assert abs(wide.estimate[0] - truths.mean()) < 6 * wide.std_error[0]

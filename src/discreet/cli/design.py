@@ -181,7 +181,7 @@ def _frequencies_text(block: Block, facts: dict[str, Any]) -> list[str]:
     for name, value in margins.items():
         prefix = f"    rows with {block.by} = {name}, if they were all: " if block.by else "    every frequency to "
         lines.append(f"{prefix}± {value:.2%}" if isinstance(value, float) else f"    {value}")
-    if isinstance(block, FiniteBlock) and block.reports.size > block.domain.size:
+    if isinstance(block, FiniteBlock) and block.reports.size > block.domain.size == 2:
         lines.append(
             "    this is for the unbiased estimate; where an answer is rare, maximum likelihood (method = mle) "
             "needs far fewer people"

@@ -18,7 +18,7 @@ from discreet.estimate.channels import Channels
 from discreet.estimate.collecting import declared, left_out_note
 from discreet.estimate.columns import Column as Reader
 from discreet.estimate.columns import ReleaseColumn
-from discreet.estimate.debiased_scores import Scores, transposed
+from discreet.estimate.debiased_scores import Scores
 from discreet.estimate.intervals import checked_level, two_sided_quantile, two_tails
 from discreet.estimate.joint.channels import together
 from discreet.estimate.linearised_means import ScoreSums
@@ -144,7 +144,7 @@ def _joint_scores(pair: list[ScoredColumn]) -> Callable[[list[ScoredColumn], Flo
         return None
     numbers = [_centred(one) for one in channels]
     x, y = (np.broadcast_to(one, both.shape).reshape(-1) for one in (numbers[0][:, None], numbers[1][None, :]))
-    table = np.stack([transposed(both.inverse, c) for c in (x, y, x * x, y * y, x * y)], axis=1)
+    table = np.stack([both.inverse.scores(c) for c in (x, y, x * x, y * y, x * y)], axis=1)
     width = channels[1].reports
 
     def scores(pair: list[ScoredColumn], values: Floats, first_row: int) -> Floats:

@@ -20,9 +20,7 @@ from discreet.estimate.channels import Channels
 from discreet.estimate.m_estimation.functionals import corrected_answers
 from discreet.estimate.m_estimation.losses import Expectation
 from discreet.estimate.m_estimation.sample import Sample, read_sample
-from discreet.estimate.moments import refuse_large
 from discreet.estimate.tally import count_reports
-from discreet.mechanisms.inverse import Inverse, UniformInverse
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 
 #: A functional is identified when no direction that the channel erases changes it by more than this share.
@@ -80,14 +78,6 @@ class FiniteScores:
         return np.asarray(self._products[values])
 
 
-def transposed(inverse: Inverse, numbers: Floats) -> Floats:
-    """``Aᵀc``: the score of every report."""
-    if isinstance(inverse, UniformInverse):  # A is symmetric
-        return inverse.apply(numbers)
-    refuse_large(max(inverse.shape))
-    return np.asarray(inverse.as_matrix().T @ numbers)
-
-
 def _inverse_for(channels: Channels, needed: Floats) -> Callable[[Floats], Floats]:
     """``c → a`` with ``Q a = c``: through A where every frequency is identified, else for these functionals alone."""
     try:
@@ -102,7 +92,7 @@ def _inverse_for(channels: Channels, needed: Floats) -> Callable[[Floats], Float
             if np.abs(matrix @ (undo @ row) - row).max() > 1e3 * _IN_RANGE * max(float(np.abs(row).max()), 1e-300):
                 raise
         return lambda numbers: np.asarray(undo @ numbers)
-    return lambda numbers: transposed(inverse, numbers)
+    return inverse.scores
 
 
 class PublicScores:

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.debiased_scores import transposed
 from discreet.estimate.statistic import Statistic, single_row_notes
 from discreet.estimate.value_numbers import value_numbers
 
@@ -27,8 +26,8 @@ def functional_variances(result: Frequencies, functionals: Floats) -> Floats:
     """Variances of ``c'f̂`` for each row c; nan where the frequencies have no standard errors."""
     if result.correction is None:
         return np.full(len(functionals), np.nan)
-    scores = np.stack([transposed(result.correction, row) for row in functionals])
-    squares = np.stack([transposed(result.correction, row * row) for row in functionals])
+    scores = np.stack([result.correction.scores(row) for row in functionals])
+    squares = np.stack([result.correction.scores(row * row) for row in functionals])
     return result.spread.score_variances(scores, squares)
 
 

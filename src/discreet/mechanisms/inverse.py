@@ -54,6 +54,10 @@ class Inverse(ABC):
         """``Σ_y w_y a_xy²``."""
         return np.asarray(self.as_matrix() ** 2 @ weights)
 
+    def scores(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``Aᵀc``: what one report adds to ``Σ c_x f̂_x``."""
+        return np.asarray(self.as_matrix().T @ coefficients)
+
     def covariance(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """A (diag(p) − p pᵀ) Aᵀ, the covariance of one debiased answer."""
         return self.sandwich(np.diag(shares) - np.outer(shares, shares))
@@ -85,6 +89,10 @@ class UniformInverse(Inverse):
     def apply(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """``scale·p + shift·Σp``."""
         return np.asarray(self.scale * shares + self.shift * shares.sum(axis=0))
+
+    def scores(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``Ac``, since A is symmetric."""
+        return self.apply(coefficients)
 
     def variances(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """``scale²·p(1 − p)``: the constant does not vary."""
