@@ -97,6 +97,8 @@ class Rows:
     missing : {"keep", "error", "drop"}
         "keep": a row without an answer, whose blank is public, stays and is marked; a missing group is a group. The
         others are for regressions, which need every column: a row in which one is blank is refused, or left out.
+    blanks : sequence of str
+        Columns of the table in which a blank is a report like any other.
     """
 
     def __init__(
@@ -111,6 +113,7 @@ class Rows:
         groups: Any = None,
         table: Sequence[str] = (),
         missing: Missing = "keep",
+        blanks: Sequence[str] = (),
     ) -> None:
         self._release = release
         self._total = total
@@ -118,6 +121,7 @@ class Rows:
         self._aside = {"weights": weights, "strata": strata, "clusters": clusters, "groups": groups}
         self._table = list(dict.fromkeys(table))
         self._missing = missing
+        self._blanks = frozenset(blanks)
         self._engine = Local()
         #: Rows without an answer, or with something missing: counted while the batches are read.
         self.left_out = 0
@@ -223,7 +227,7 @@ class Rows:
         self, columns: Mapping[str, Any], absent: NDArray[np.bool_] | None, rows: slice
     ) -> NDArray[np.bool_] | None:
         """Rows in which an answer or a public value is missing; an error unless such rows are to be left out."""
-        answers = {column.needs[0] for column in self._columns}  # a blank among these may be one more value
+        answers = self._blanks | {column.needs[0] for column in self._columns}  # a blank there may be one more value
         blank = {name: pc.is_null(columns[name], nan_is_null=True) for name in columns if name not in answers}
         masks = {name: mask.to_numpy(zero_copy_only=False) for name, mask in blank.items()}
         if absent is not None:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.errors import EstimationError
 from discreet.estimate.checks import checked_weights
 from discreet.estimate.corrected_loss.objective import Sample
+from discreet.estimate.rows import Rows
 
 if TYPE_CHECKING:
     from discreet.manifest import Release
@@ -20,30 +20,15 @@ if TYPE_CHECKING:
 Indices = NDArray[np.intp]
 
 
-def complete_rows(release: Release, names: Sequence[str], checked: Sequence[str], missing: str) -> tuple[pa.Table, int]:
+def complete_rows(release: Release, names: Sequence[str], checked: Sequence[str], missing: Any) -> tuple[pa.Table, int]:
     """The rows in these columns without missing values in the ``checked`` ones, and how many were left out."""
-    parts, dropped, first_row = [], 0, 0
-    for batch in release.batches(list(names)):
-        table = pa.Table.from_batches([batch])
-        blank = np.zeros(table.num_rows, bool)
-        for name in checked:
-            lacking = pc.is_null(table[name], nan_is_null=True).to_numpy()
-            if missing == "error" and lacking.any():
-                row = first_row + int(np.flatnonzero(lacking)[0])
-                raise EstimationError(
-                    f'column "{name}", row {row} (counted from 0): the value is missing; '
-                    'missing="drop" leaves such rows out and counts them'
-                )
-            blank |= lacking
-        first_row += table.num_rows
-        if blank.any():
-            dropped += int(blank.sum())
-            table = table.filter(pa.array(~blank))
-        parts.append(table)
-    whole = pa.concat_tables(parts, promote_options="permissive").combine_chunks() if parts else None
-    if whole is None or whole.num_rows == 0:
+    blanks = [name for name in names if name not in checked]
+    aside = {"weights": None, "strata": None, "clusters": None}
+    rows = Rows(release, release.rows, (), **aside, table=names, missing=missing, blanks=blanks)
+    parts = [batch.table for batch in rows.batches() if batch.table is not None]
+    if not parts:
         raise EstimationError("there are no complete rows, and nothing to fit")
-    return whole, dropped
+    return pa.concat_tables(parts, promote_options="permissive").combine_chunks(), rows.left_out
 
 
 def plain(column: pa.ChunkedArray | pa.Array) -> pa.Array:
