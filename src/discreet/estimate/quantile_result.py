@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,24 +77,8 @@ class Quantiles(Statistic):
             level = 1 - (1 - level) / self.estimate.size
         return _ends(self.distributions, self.degrees_of_freedom, self.n, level)
 
-    def __getitem__(self, group: Any) -> Quantiles:
-        place = self._place(group)
-        return Quantiles(
-            what=self.what,
-            column=self.column,
-            estimate=self.estimate[[place]],
-            covariance=self.covariance[[place]][:, [place]],
-            groups=(group,),
-            by=self.by,
-            n=self.n[[place]],
-            degrees_of_freedom=self.degrees_of_freedom[[place]],
-            target=self.target,
-            notes=self.notes,
-            p=self.p,
-            distributions=(self.distributions[place],),
-            clustered=self.clustered,
-            names=self.names,
-        )
+    def __getitem__(self, group: Any) -> Self:
+        return replace(super().__getitem__(group), distributions=(self.distributions[self._place(group)],))
 
     def compare(self, first: Any = None, second: Any = None, kind: str = "difference") -> Contrast:
         """As for every statistic, with Woodruff's standard errors; groups that share clusters are refused."""

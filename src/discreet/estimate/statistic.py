@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,20 +118,15 @@ class Statistic(Result):
         ends = within_unit(low, high, 1 + np.abs(share))
         return np.sort(first + (second - first) * ends, axis=1)
 
-    def __getitem__(self, group: Any) -> Statistic:
+    def __getitem__(self, group: Any) -> Self:
         place = self._place(group)
-        return Statistic(
-            what=self.what,
-            column=self.column,
+        return replace(
+            self,
             estimate=self.estimate[[place]],
             covariance=self.covariance[[place]][:, [place]],
             groups=(group,),
-            by=self.by,
             n=self.n[[place]],
             degrees_of_freedom=self.degrees_of_freedom[[place]],
-            target=self.target,
-            notes=self.notes,
-            two_valued=self.two_valued,
         )
 
     def _place(self, group: Any) -> int:

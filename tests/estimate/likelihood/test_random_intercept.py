@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 
 from discreet.estimate.likelihood.links import link_named
 from discreet.estimate.likelihood.random_intercept import RandomInterceptModel, maximise
+from discreet.estimate.likelihood.rows import Rows
 
 LINKS = ["logit", "probit", "cloglog", "cauchit"]
 
@@ -23,11 +24,11 @@ def sample(groups=150, rows=5, theta=(-0.5, 0.8, 1.2), right=0.85, link="logit",
     eta = X @ theta[:-1] + theta[-1] * np.repeat(rng.normal(size=groups), rows)
     truth = rng.random(n) < link_named(link).probability(eta)
     report = np.where(rng.random(n) < right, truth, ~truth)
+    design = np.array([[right, 1 - right], [1 - right, right]])
+    made = report.astype(np.uint8)
+    held = Rows(X, made, design[:, :, None], given_no=design[0, made], given_yes=design[1, made])
     return RandomInterceptModel(
-        X=X,
-        given_no=np.where(report, 1 - right, right),
-        given_yes=np.where(report, right, 1 - right),
-        offset=np.zeros(n),
+        rows=held,
         starts=np.arange(0, n, rows),
         link=link_named(link),
     )
@@ -36,12 +37,14 @@ def sample(groups=150, rows=5, theta=(-0.5, 0.8, 1.2), right=0.85, link="logit",
 def integrated(model, theta):
     """The log-likelihood group by group with a general integrator, from the definition."""
     total = 0.0
-    for first, last in zip(model.starts, [*model.starts[1:], model.X.shape[0]], strict=True):
+    for first, last in zip(model.starts, [*model.starts[1:], model.rows.X.shape[0]], strict=True):
         rows = slice(first, last)
 
         def integrand(u, rows=rows):
-            yes = model.link.probability(model.X[rows] @ theta[:-1] + theta[-1] * u)
-            return np.prod(model.given_no[rows] * (1 - yes) + model.given_yes[rows] * yes) * math.exp(-u * u / 2)
+            yes = model.link.probability(model.rows.X[rows] @ theta[:-1] + theta[-1] * u)
+            return np.prod(model.rows.given_no[rows] * (1 - yes) + model.rows.given_yes[rows] * yes) * math.exp(
+                -u * u / 2
+            )
 
         total += math.log(quad(integrand, -12, 12, epsabs=1e-13, points=[0.0])[0] / math.sqrt(2 * math.pi))
     return total
@@ -74,11 +77,11 @@ def test_the_maximum_agrees_with_a_plain_quadrature_of_many_points():
     points, weights = np.polynomial.hermite.hermgauss(90)
 
     def plain(theta):
-        fixed = model.X @ theta[:-1]
+        fixed = model.rows.X @ theta[:-1]
         value = np.zeros(model.groups)
         for z, w in zip(points, weights, strict=True):
             yes = model.link.probability(fixed + theta[-1] * math.sqrt(2) * z)
-            made = np.log(model.given_no * (1 - yes) + model.given_yes * yes)
+            made = np.log(model.rows.given_no * (1 - yes) + model.rows.given_yes * yes)
             value += w / math.sqrt(math.pi) * np.exp(np.add.reduceat(made, model.starts))
         return -np.log(value).sum()
 
@@ -106,5 +109,5 @@ def test_the_intercepts_of_groups_shrink_towards_zero():
     mean, deviation = found.model.effects(found.theta)
     assert 0.2 < mean.std() < found.theta[-1]
     assert (deviation < found.theta[-1]).all()
-    said_yes = np.add.reduceat(model.given_yes > model.given_no, model.starts)
+    said_yes = np.add.reduceat(model.rows.given_yes > model.rows.given_no, model.starts)
     assert np.corrcoef(mean, said_yes)[0, 1] > 0.8

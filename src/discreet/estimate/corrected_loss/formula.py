@@ -22,8 +22,9 @@ from discreet.estimate.corrected_loss.outcome import Outcome, outcome_of
 from discreet.estimate.corrected_loss.randomised import Needed, Randomisation, randomised_column
 from discreet.estimate.corrected_loss.reading import Indices, complete_rows, distinct_rows, plain, sample_of
 from discreet.estimate.corrected_loss.result import CorrectedRegression
-from discreet.estimate.formulas import Matrices, Sides, read_formula, read_terms
+from discreet.estimate.formulas import Matrices, Sides, read_terms
 from discreet.estimate.formulas.expression import STATEFUL, calls_of, columns_of
+from discreet.estimate.specification import Specification
 
 if TYPE_CHECKING:
     from discreet.manifest import Block, Release
@@ -73,15 +74,7 @@ def corrected_regression(
 
     release = arguments.instance(release, Release, "release", EstimationError)
     missing = arguments.choice(missing, "missing", ("error", "drop"), EstimationError)
-    sides = read_formula(formula)
-    for name in (sides.outcome, *sides.variables):
-        if name not in release.columns:
-            raise EstimationError(
-                f'the formula names "{name}", which the release does not have; '
-                f"it has {', '.join(release.columns)} (a column that a plan does not list is dropped)"
-            )
-    if sides.outcome in sides.variables:
-        raise EstimationError(f'"{sides.outcome}" stands on both sides of the formula')
+    sides = Specification(formula, release).sides
     naive = arguments.flag(naive, "naive", EstimationError)
     fit = _Work(release, sides, missing, family, link, tau, threshold, naive).fit()
     return replace(fit, formula=formula.strip())

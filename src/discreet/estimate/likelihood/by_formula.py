@@ -62,14 +62,7 @@ def grouped_yes_no_outcome(asked: Specification) -> RandomInterceptRegression:
     codes = labels.indices.to_numpy(zero_copy_only=False)
     order = np.argsort(codes, kind="stable")
     present, starts = np.unique(codes[order], return_index=True)
-    model = RandomInterceptModel(
-        X=held.X[order],
-        given_no=held.given_no[order],
-        given_yes=held.given_yes[order],
-        offset=np.zeros(held.size),
-        starts=starts,
-        link=link,
-    )
+    model = RandomInterceptModel(rows=held.take(order), starts=starts, link=link)
     found = maximise(model, plain.coefficients)
     certain = found.converged and np.linalg.eigvalsh(found.information)[0] > 0
     survey = asked.release.survey

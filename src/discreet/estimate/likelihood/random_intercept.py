@@ -16,12 +16,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.estimate.likelihood.links import Link
+from discreet.estimate.likelihood.rows import Rows
+from discreet.estimate.likelihood.yes_no import BinaryModel, linear_predictor
 
 #: Numbers of nodes that are tried in turn.
 NODES = (15, 31, 63, 127)
@@ -30,17 +33,23 @@ STANDS_STILL = 1e-7
 _MODE_STEPS = 50
 
 
+class _Quadrature(NamedTuple):
+    """The log-likelihood, the nodes u of every group with their shares, and the scores of the rows at each node."""
+
+    value: float
+    places: Floats
+    share: Floats
+    slopes: Floats
+
+
 @dataclass(frozen=True, kw_only=True)
 class RandomInterceptModel:
     """The marginal likelihood of grouped rows.
 
     Attributes
     ----------
-    X : array (n, p)
-        Predictors, rows of a group together.
-    given_no, given_yes : array (n,)
-        Probability of the report that was made, under a true "no" and a true "yes".
-    offset : array (n,)
+    rows : Rows
+        Those of a group together.
     starts : array of int
         First row of every group.
     link : Link
@@ -48,10 +57,7 @@ class RandomInterceptModel:
         Of the quadrature.
     """
 
-    X: Floats
-    given_no: Floats
-    given_yes: Floats
-    offset: Floats
+    rows: Rows
     starts: NDArray[np.intp]
     link: Link
     nodes: int = NODES[0]
@@ -68,16 +74,11 @@ class RandomInterceptModel:
     @cached_property
     def _of_row(self) -> NDArray[np.intp]:
         """The group of every row."""
-        return np.repeat(np.arange(self.groups), np.diff(np.append(self.starts, self.X.shape[0])))
+        return np.repeat(np.arange(self.groups), np.diff(np.append(self.starts, self.rows.size)))
 
     def _rowwise(self, eta: Floats) -> tuple[Floats, Floats, Floats]:
         """Log-likelihood of each row, its first derivative in η, and minus the second."""
-        parts = self.link.parts(eta)
-        no, yes, slope = parts
-        change = self.given_yes - self.given_no
-        made = np.maximum(self.given_no * no + self.given_yes * yes, np.finfo(float).tiny)
-        first = change * slope / made
-        return np.log(made), first, first * first - change * self.link.bend(eta, parts) / made
+        return BinaryModel(self.link).at(eta, self.rows, "observed")
 
     def _by_group(self, values: Floats) -> Floats:
         return np.asarray(np.add.reduceat(values, self.starts))
@@ -96,26 +97,34 @@ class RandomInterceptModel:
                 break
         return u, 1 / np.sqrt(np.maximum(bent, 0.25))
 
-    def value_and_slope(self, theta: Floats) -> tuple[float, Floats]:
-        """Log-likelihood at (β, σ), and its gradient."""
-        sigma = float(theta[-1])
-        fixed = self.X @ theta[:-1] + self.offset
-        centre, width = self._centres(fixed, sigma)
+    @cached_property
+    def _rule(self) -> tuple[Floats, Floats]:
+        """Points of the quadrature, and what is added to h_j at each."""
         points, weights = np.polynomial.hermite.hermgauss(self.nodes)
-        logs = np.empty((self.nodes, self.groups))
-        slopes = np.empty((self.nodes, fixed.size))
-        places = centre + math.sqrt(2) * width * points[:, None]
+        return math.sqrt(2) * points, np.log(weights) + points**2
+
+    def _quadrature(self, theta: Floats) -> _Quadrature:
+        """Every group's intercepts u at the nodes, and their shares of the integral."""
+        sigma, fixed = float(theta[-1]), linear_predictor(theta[:-1], self.rows)
+        centre, width = self._centres(fixed, sigma)
+        points, added = self._rule
+        places = centre + width * points[:, None]
+        logs, slopes = np.empty(places.shape), np.empty((self.nodes, fixed.size))
         for k, u in enumerate(places):
             made, slopes[k], _ = self._rowwise(fixed + sigma * u[self._of_row])
-            logs[k] = np.log(weights[k]) + points[k] ** 2 + self._by_group(made) - u**2 / 2
+            logs[k] = added[k] + self._by_group(made) - u**2 / 2
         top = logs.max(axis=0)
         share = np.exp(logs - top)
         total = share.sum(axis=0)
-        share /= total
         value = float((top + np.log(total) + np.log(width) - 0.5 * math.log(math.pi)).sum())
-        along = np.einsum("kn,kn->n", share[:, self._of_row], slopes)
-        spread = np.einsum("kn,kn->n", (share * places)[:, self._of_row], slopes)
-        return value, np.append(self.X.T @ along, spread.sum())
+        return _Quadrature(value, places, share / total, slopes)
+
+    def value_and_slope(self, theta: Floats) -> tuple[float, Floats]:
+        """Log-likelihood at (β, σ), and its gradient."""
+        found = self._quadrature(theta)
+        along = np.einsum("kn,kn->n", found.share[:, self._of_row], found.slopes)
+        spread = np.einsum("kn,kn->n", (found.share * found.places)[:, self._of_row], found.slopes)
+        return found.value, np.append(self.rows.X.T @ along, spread.sum())
 
     def information(self, theta: Floats) -> Floats:
         """Observed information: minus the derivative of the gradient, by central differences."""
@@ -130,24 +139,9 @@ class RandomInterceptModel:
 
     def effects(self, theta: Floats) -> tuple[Floats, Floats]:
         """Mean and standard deviation of every group's intercept σu_j given its reports."""
-        sigma = float(theta[-1])
-        fixed = self.X @ theta[:-1] + self.offset
-        centre, width = self._centres(fixed, sigma)
-        points, weights = np.polynomial.hermite.hermgauss(self.nodes)
-        places = centre + math.sqrt(2) * width * points[:, None]
-        logs = np.array(
-            [
-                np.log(weights[k])
-                + points[k] ** 2
-                + self._by_group(self._rowwise(fixed + sigma * u[self._of_row])[0])
-                - u**2 / 2
-                for k, u in enumerate(places)
-            ]
-        )
-        share = np.exp(logs - logs.max(axis=0))
-        share /= share.sum(axis=0)
-        mean = (share * places).sum(axis=0)
-        variance = (share * places**2).sum(axis=0) - mean**2
+        found, sigma = self._quadrature(theta), float(theta[-1])
+        mean = (found.share * found.places).sum(axis=0)
+        variance = (found.share * found.places**2).sum(axis=0) - mean**2
         return sigma * mean, abs(sigma) * np.sqrt(np.maximum(variance, 0))
 
 

@@ -75,7 +75,10 @@ class BinaryModel:
 
     def rowwise(self, theta: Floats, rows: Rows, curvature: str) -> tuple[Floats, Floats, Floats]:
         """Log-likelihood of each row, its derivative in η, and the information about η."""
-        eta = linear_predictor(theta, rows)
+        return self.at(linear_predictor(theta, rows), rows, curvature)
+
+    def at(self, eta: Floats, rows: Rows, curvature: str) -> tuple[Floats, Floats, Floats]:
+        """The same for given linear predictors."""
         parts = self.link.parts(eta)
         no, yes, slope = parts
         a, b = rows.given_no, rows.given_yes

@@ -77,9 +77,7 @@ def _mechanism(section: Section, name: str, domain: FiniteDomain, files: PlanFil
 
 def _randomized_response(section: Section, domain: FiniteDomain) -> Chosen:
     """The optimal binary design, or generalised response on any other domain."""
-    epsilon, delta = section.epsilon(), section.delta()
-    if epsilon is None:
-        raise PlanError(f"{section.at('epsilon')} is missing")
+    epsilon, delta = section.required_epsilon(), section.delta()
     _refuse(section, ("matrix", "file"), 'belongs to mechanism = "channel"')
     if not isinstance(domain, Binary):
         _refuse(section, ("delta", "prevalence", "symmetric"), "is an option of a yes/no domain without blanks")

@@ -175,6 +175,13 @@ class Section:
             raise PlanError(f"{self.at(key)} must be above 0, not {value:g}")
         return value
 
+    def required_epsilon(self) -> float:
+        """The privacy level of a block, which must be there."""
+        value = self.epsilon()
+        if value is None:
+            raise PlanError(f"{self.at('epsilon')} is missing")
+        return value
+
     def delta(self, key: str = "delta") -> float | None:
         """A probability of failure: from 0 to 1."""
         value = self.number(key)

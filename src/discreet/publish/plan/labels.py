@@ -93,9 +93,7 @@ def read_label(section: Section, block: Block) -> LabelSpec | None:
     if isinstance(domain, WithBlank):
         raise PlanError(f'{path} needs a label without blanks; missing = "category" makes the blank a value')
     label = Section(section.get("label"), path, LABEL)
-    epsilon, delta = section.epsilon(), section.delta()
-    if epsilon is None:
-        raise PlanError(f"{section.at('epsilon')} is missing")
+    epsilon, delta = section.required_epsilon(), section.delta()
     formula = label.text("formula")
     if formula is None:
         raise PlanError(f"{label.at('formula')} is missing; it names the public predictors")

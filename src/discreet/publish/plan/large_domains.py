@@ -22,9 +22,7 @@ def frequencies_mechanism(section: Section, domain: FiniteDomain) -> Chosen:
     """Generalised response or a cyclic block design, whichever has the smaller variance at the block's ε."""
     from discreet.design import frequencies
 
-    epsilon = section.epsilon()
-    if epsilon is None:
-        raise PlanError(f"{section.at('epsilon')} is missing")
+    epsilon = section.required_epsilon()
     for key in ("delta", "prevalence", "symmetric", "matrix", "file", "reports"):
         if key in section:
             raise PlanError(f'{section.at(key)} does not belong to mechanism = "frequencies"')

@@ -22,9 +22,7 @@ NEAR_MECHANISMS = ("bipartite", "exponential", "expected-error")
 
 def near_mechanism(section: Section, name: str, domain: FiniteDomain) -> Chosen:
     """The mechanism that a block names, for its domain, and the design that it comes from."""
-    epsilon = section.epsilon()
-    if epsilon is None:
-        raise PlanError(f"{section.at('epsilon')} is missing")
+    epsilon = section.required_epsilon()
     for key in ("delta", "prevalence", "symmetric", "matrix", "file", "reports"):
         if key in section:
             raise PlanError(f'{section.at(key)} does not belong to mechanism = "{name}"')
