@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.arguments import Floats
 from discreet.estimate import coefficient_table as layout
+from discreet.estimate import display
 from discreet.estimate.intervals import two_tails
 from discreet.estimate.result import Result, frozen
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
@@ -20,6 +22,13 @@ class Coefficients(Result):
     coefficients: Floats
     names: tuple[str, ...]
     notes: tuple[str, ...]
+
+    if TYPE_CHECKING:  # fields of fits; effects have none of them
+        n: int
+        formula: str | None
+        modelled: str | None
+        converged: bool
+        status: str
 
     @property
     def estimate(self) -> Floats:
@@ -65,6 +74,23 @@ class Coefficients(Result):
         """What was fitted, from what."""
         rows = f", n = {self.n:,}" if hasattr(self, "n") else ""
         return f"{self.title}{rows}"
+
+    def _fit_data(self, level: float, method: str | None) -> dict[str, Any]:
+        """What the plain data of every fit hold; "interval" has one [low, high] per coefficient."""
+        return {
+            "formula": self.formula,
+            "modelled": self.modelled,
+            "names": list(self.names),
+            "coefficients": display.plain(self.coefficients),
+            "std_error": display.plain(self.std_error),
+            "interval": display.plain(self.interval(level, method)),
+            "level": level,
+            "covariance": display.plain(self.covariance),
+            "n": self.n,
+            "converged": self.converged,
+            "status": self.status,
+            "notes": list(self.notes),
+        }
 
     def _labels(self) -> tuple[str, ...]:
         return self.names

@@ -137,24 +137,12 @@ class RandomInterceptRegression(Coefficients):
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""
-        return {
-            "formula": self.formula,
-            "modelled": self.modelled,
-            "names": list(self.names),
-            "coefficients": display.plain(self.coefficients),
-            "std_error": display.plain(self.std_error),
-            "interval": display.plain(self.interval(level, method)),
-            "level": level,
-            "covariance": display.plain(self.covariance),
+        return self._fit_data(level, method) | {
             "link": self.link.name,
             "group": self.group,
             "groups": self.groups,
-            "n": self.n,
             "log_likelihood": display.plain(self.log_likelihood),
             "log_likelihood_without": display.plain(self.log_likelihood_without),
             "nodes": self.nodes,
             "quadrature_error": display.plain(self.quadrature_error),
-            "converged": self.converged,
-            "status": self.status,
-            "notes": list(self.notes),
         }

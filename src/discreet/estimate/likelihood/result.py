@@ -250,23 +250,11 @@ class LikelihoodFit(Coefficients):
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON; "interval" holds one [low, high] per coefficient, null where an end is infinite."""
-        return {
-            "formula": self.formula,
-            "modelled": self.modelled,
-            "names": list(self.names),
-            "coefficients": display.plain(self.coefficients),
-            "std_error": display.plain(self.std_error),
-            "interval": display.plain(self.interval(level, method)),
-            "level": level,
+        return self._fit_data(level, method) | {
             "interval_method": self.default_interval if method is None else method,
-            "covariance": display.plain(self.covariance),
             "covariance_kind": self.covariance_kind,
             "degrees_of_freedom": display.plain(self.degrees_of_freedom),
             "log_likelihood": display.plain(self.log_likelihood),
             "aic": display.plain(self.aic),
             "bic": display.plain(self.bic),
-            "n": self.n,
-            "converged": self.converged,
-            "status": self.status,
-            "notes": list(self.notes),
         }

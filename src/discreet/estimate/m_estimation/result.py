@@ -12,7 +12,6 @@ import numpy as np
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate import display
 from discreet.estimate.coefficients import Coefficients
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
 
@@ -103,22 +102,7 @@ class MEstimate(Coefficients):
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""
-        return {
-            "formula": self.formula,
-            "modelled": self.modelled,
-            "names": list(self.names),
-            "coefficients": display.plain(self.coefficients),
-            "std_error": display.plain(self.std_error),
-            "interval": display.plain(self.interval(level, method)),
-            "level": level,
-            "covariance": display.plain(self.covariance),
-            "loss": self.loss,
-            "method": self.method,
-            "n": self.n,
-            "converged": self.converged,
-            "status": self.status,
-            "notes": list(self.notes),
-        }
+        return self._fit_data(level, method) | {"loss": self.loss, "method": self.method}
 
 
 def sandwich(hessian: Floats, scores: Floats, n: int) -> Floats:
