@@ -12,8 +12,19 @@ import pytest
 import discreet
 
 ROOT = Path(discreet.__file__).parent
-LAYERS = ["domains", "privacy", "randomness", "mechanisms", "engines", "manifest", "estimate", "design", "publish"]
-EDGES = ["audit", "plots", "cli"]
+LAYERS = [
+    "domains",
+    "privacy",
+    "randomness",
+    "mechanisms",
+    "engines",
+    "manifest",
+    "plots",
+    "estimate",
+    "design",
+    "publish",
+]
+EDGES = ["audit", "cli"]
 BASE = {"arguments", "errors", "limits", "plain_text", "_version"}
 HEAVY = ["scipy.optimize", "scipy.stats", "pandas", "formulaic", "matplotlib", "typer"]
 

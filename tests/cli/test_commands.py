@@ -169,11 +169,17 @@ def test_a_penalised_fit_by_name(survey):
 
 
 def test_pictures_are_drawn_on_request(survey):
-    """Frequencies and compared coefficients can be drawn; an unknown kind of picture is refused."""
+    """Every estimate can be drawn beside its table; an unknown kind of picture is refused."""
     discreet("release", "data.csv", "plan.toml", "-o", "o.csv", "--no-ledger", folder=survey)
     drawn = discreet("estimate", "frequencies", "o.csv", "region", "--plot", "f.png", folder=survey)
     forest = discreet("estimate", "regression", "o.csv", "cheated ~ sex", "--compare", "--plot", "g.svg", folder=survey)
+    alone = discreet("estimate", "regression", "o.csv", "cheated ~ sex", "--plot", "h.png", folder=survey)
+    crossed = discreet("estimate", "crosstab", "o.csv", "cheated", "region", "--plot", "i.png", folder=survey)
     refused = discreet("estimate", "frequencies", "o.csv", "region", "--plot", "f.bmp", folder=survey)
+    assert "coef" in alone.stdout
+    assert "region = " in crossed.stdout
+    assert (survey / "h.png").exists()
+    assert (survey / "i.png").exists()
     assert drawn.returncode == forest.returncode == 0, drawn.stderr + forest.stderr
     assert (survey / "f.png").stat().st_size > 5000
     assert "naive" in forest.stdout
@@ -219,10 +225,6 @@ BAD = {
     "rows missing": (["design", "plan.toml"], "--rows"),
     "rows zero": (["design", "plan.toml", "--rows", "0"], "--rows"),
     "unknown link": (["estimate", "regression", "data.parquet", "cheated ~ sex", "--link", "x"], "manifest"),
-    "plot without compare": (
-        ["estimate", "regression", "data.parquet", "cheated ~ sex", "--plot", "x.png"],
-        "--compare",
-    ),
     "unknown command": (["divine", "x"], "divine"),
     "unknown option": (["design", "plan.toml", "--rows", "3", "--colour"], "colour"),
 }

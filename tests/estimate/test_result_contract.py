@@ -5,15 +5,22 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from collections.abc import Mapping
 
+import matplotlib as mpl
 import numpy as np
+import polars as pl
 import pytest
+from matplotlib import pyplot
 
 import discreet
-from discreet import EstimationError
+from discreet import EstimationError, estimate
 from discreet.estimate.result import Result, Shown
+from discreet.mechanisms import GeneralizedResponse
 
-from .catalogue_of_results import RESULTS, SCRIPT, SHOWN, result
+from .catalogue_of_results import ASKED, RESULTS, SCRIPT, SHOWN, result
+
+mpl.use("agg")
 
 #: Results whose frames have ranges in place of estimates.
 BOUNDED = {"FrequencyBounds"}
@@ -152,6 +159,50 @@ def test_tables_for_papers(name):
     assert len({line.replace("\\|", "").count("|") for line in markdown}) == 1
     assert len(markdown) == len(latex) - 4
     assert not any("%" in line.replace("\\%", "") for line in latex)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_every_result_draws_itself(name):
+    """On new axes or on given ones; a label is drawn as it is."""
+    one = result(name)
+    figure, axes = pyplot.subplots()
+    try:
+        assert one.plot(ax=axes, level=0.8) is axes
+        figure.canvas.draw()
+        assert one.plot(title="a title").get_title("left") == "a title"
+    finally:
+        pyplot.close("all")
+
+
+def test_more_than_a_picture_holds_is_refused_with_advice():
+    """The most frequent values of a long list can be drawn instead."""
+    many = estimate.frequencies(counts=np.arange(1, 101), mechanism=GeneralizedResponse(100, 3.0))
+    with pytest.raises(EstimationError, match=r"top\(20\)"):
+        many.plot()
+    assert len(many.top(5).plot().get_yticks()) == 5
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize("name", RESULTS | SHOWN)
+def test_other_libraries_read_the_table(name):
+    """Arrow, and polars through it, hold what the data frame holds."""
+    one = result(name)
+    table, frame = one.to_arrow(), one.to_frame()
+    assert table.column_names == list(frame.columns)
+    assert pl.from_arrow(table).height == table.num_rows == len(frame)
+    if not isinstance(one, Mapping):  # polars takes a mapping for columns
+        assert pl.DataFrame(one).shape == table.shape
+
+
+def test_a_cross_table_prints_as_a_grid():
+    """Rows down, columns across, the interval in brackets; a wide one is a list."""
+    text = result("CrossTab").summary(level=0.9)
+    assert "columns = 0" in text
+    assert "columns = 1" in text
+    assert "In brackets: 90 % interval" in text
+    assert text.count(" to ") == 4  # one interval a cell
+    wide = estimate.crosstab_of_reports(np.arange(200) % 2, np.arange(200) % 10, ASKED, GeneralizedResponse(10, 3.0))
+    assert "std. error" in wide.summary()
 
 
 def test_results_are_made_by_keyword():

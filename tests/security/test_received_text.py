@@ -15,7 +15,7 @@ from discreet.cli.app import app
 from discreet.errors import ManifestError, PlanError
 from discreet.estimate import frequencies
 from discreet.manifest import Manifest
-from discreet.plots import plot_frequencies
+from discreet.plots import save_picture
 from discreet.publish import release, skeleton
 from tests.security.examples import PLAN, TABLE, manifest, released
 
@@ -166,7 +166,7 @@ def test_a_dollar_in_a_label_is_a_dollar(tmp_path, label):
     table = pa.table({"a": [label, "no"] * 20})
     plan = {"private": [PLAN["private"][0] | {"columns": ["a"], "domain": {"binary": ["no", label]}}]}
     result = frequencies(release(table, plan), "a")
-    plot_frequencies(result, tmp_path / "out.svg", title=label)
+    save_picture(result.plot(title=label), tmp_path / "out.svg")
     assert (tmp_path / "out.svg").stat().st_size > 0
 
 

@@ -163,7 +163,18 @@ def _table(figures: list[dict[str, Any]]) -> str:
 
 
 def _draw(figures: list[dict[str, Any]], path: Path, epsilon: float) -> None:
-    from discreet.plots import Row, plot_comparison
+    import matplotlib
+    import numpy as np
 
-    rows = [Row(f["group"], f["corrected"], f["low"], f["high"], f["naive"], f["truth"]) for f in figures]
-    plot_comparison(rows, path, title=f"Had an affair, by religiousness (ε = {epsilon:g})")
+    from discreet.plots import Series, plot_forest, save_picture
+
+    matplotlib.use("agg")
+    corrected, naive, truth = (np.array([f[kind] for f in figures]) for kind in ("corrected", "naive", "truth"))
+    series = [
+        Series("corrected, 95 % interval", corrected, np.array([[f["low"], f["high"]] for f in figures])),
+        Series("naive", naive, marker="s"),
+        Series("truth", truth, marker="|"),
+    ]
+    title = f"Had an affair, by religiousness (ε = {epsilon:g})"
+    labels = [f["group"] for f in figures]
+    save_picture(plot_forest(labels, series, title=title, quantity="share", percent=True), path)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli.pictures import Plot, draw
 from discreet.cli.terminal import command, emit
 
 estimate_app = typer.Typer(no_args_is_help=True, help="Learn from a release: estimates with correct error bars.")
@@ -34,7 +35,7 @@ def frequencies_command(
     target: Annotated[
         str, typer.Option(help="population: sampling and randomisation error; table: randomisation only.")
     ] = "population",
-    plot: Annotated[Path | None, typer.Option(help="Also draw the estimates into this PNG, SVG or PDF file.")] = None,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """How frequent each value of a randomised column is.
@@ -46,10 +47,7 @@ def frequencies_command(
     from discreet.manifest import Release
 
     result = frequencies(Release.open(path), column, by=by or None, method=method, target=target)
-    if plot is not None:
-        from discreet.plots import plot_frequencies
-
-        plot_frequencies(result, plot, title=column, level=level, method=interval)
+    draw(result, plot, level=level, method=interval)
     emit(result.summary(level=level, method=interval), result.to_dict(level=level, method=interval), as_json)
 
 
@@ -61,6 +59,7 @@ def crosstab_command(
     columns: Annotated[str, typer.Argument(help="Another one.")],
     layers: Annotated[str | None, typer.Argument(help="A third one, of columns that were randomised together.")] = None,
     level: Level = 0.95,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """A corrected cross-table, with a test of independence that is valid after randomisation and an odds ratio."""
@@ -82,6 +81,7 @@ def crosstab_command(
             words += f"\nOdds ratio {ratio:.4g}, {level:.0%} interval {low:.4g} to {high:.4g}"
         except EstimationError as error:
             words += f"\nNo odds ratio: {error}"
+    draw(result, plot, level=level)
     emit(f"{result.summary(level=level)}\n\n{words}", found, as_json)
 
 
@@ -110,7 +110,7 @@ def regression_command(
     ] = None,
     level: Level = 0.95,
     compare: Annotated[bool, typer.Option("--compare", help="Show the naive fit beside the corrected one.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="With --compare: draw a forest plot into this file.")] = None,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """A regression, corrected for how the columns of the formula were randomised.
@@ -118,12 +118,9 @@ def regression_command(
     The manifest says how. The outcome or one predictor may be a randomised answer; predictors may be numbers that were
     released with noise. Other columns are public. The error bars hold both sampling and randomisation.
     """
-    from discreet.errors import EstimationError
     from discreet.estimate import Comparison, regression
     from discreet.manifest import Release
 
-    if plot is not None and not compare:
-        raise EstimationError("--plot draws a comparison: add --compare")
     if "~" in path and "~" not in formula:  # no formula is without a tilde, and hardly a file has one
         path, formula = formula, path
     result = regression(
@@ -140,10 +137,8 @@ def regression_command(
         level=level,
     )
     if not isinstance(result, Comparison):
+        draw(result, plot, level=level, title=formula)
         emit(result.summary(level=level), result.to_dict(level=level), as_json)
         return
-    if plot is not None:
-        from discreet.plots import plot_coefficients
-
-        plot_coefficients(result, plot, title=formula)
+    draw(result, plot, title=formula)
     emit(result.summary(), result.to_dict(), as_json)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from discreet.cli.pictures import Plot, draw
 from discreet.cli.terminal import command, emit
 
 File = Annotated[Path, typer.Argument(help="A released CSV or Parquet file.")]
@@ -33,6 +34,7 @@ def mean_command(
     target: Target = "population",
     compare: Compare = False,
     ratio: Ratio = False,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """The mean of a column, with its error bar.
@@ -43,7 +45,7 @@ def mean_command(
     from discreet.estimate import mean
     from discreet.manifest import Release
 
-    _show(mean(Release.open(path), column, by=by or None, target=target), level, compare, ratio, as_json)
+    _show(mean(Release.open(path), column, by=by or None, target=target), level, compare, ratio, plot, as_json)
 
 
 @command
@@ -55,6 +57,7 @@ def total_command(
     target: Target = "population",
     compare: Compare = False,
     ratio: Ratio = False,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """The total of a column: of the population with survey weights, of those who reported without.
@@ -64,7 +67,7 @@ def total_command(
     from discreet.estimate import total
     from discreet.manifest import Release
 
-    _show(total(Release.open(path), column, by=by or None, target=target), level, compare, ratio, as_json)
+    _show(total(Release.open(path), column, by=by or None, target=target), level, compare, ratio, plot, as_json)
 
 
 @command
@@ -77,13 +80,14 @@ def quantile_command(
     target: Target = "population",
     compare: Compare = False,
     ratio: Ratio = False,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """A quantile of a column, with the interval of values that cannot be told from it."""
     from discreet.estimate import quantile
     from discreet.manifest import Release
 
-    _show(quantile(Release.open(path), column, p, by=by or None, target=target), level, compare, ratio, as_json)
+    _show(quantile(Release.open(path), column, p, by=by or None, target=target), level, compare, ratio, plot, as_json)
 
 
 @command
@@ -102,7 +106,7 @@ def correlation_command(
     emit(result.summary(level), result.to_dict(level), as_json)
 
 
-def _show(result: Any, level: float, compare: bool, ratio: bool, as_json: bool) -> None:
+def _show(result: Any, level: float, compare: bool, ratio: bool, plot: Path | None, as_json: bool) -> None:
     """Print a result and, where asked for, the comparisons of its groups."""
     from discreet.errors import EstimationError
 
@@ -114,6 +118,7 @@ def _show(result: Any, level: float, compare: bool, ratio: bool, as_json: bool) 
             raise EstimationError("--compare is for groups: add --by and a public column")
         found = result.compare(kind="ratio" if ratio else "difference")
         text, data = f"{text}\n\n{found.summary(level)}", data | {"comparison": found.to_dict(level)}
+    draw(result, plot, level=level)
     emit(text, data, as_json)
 
 

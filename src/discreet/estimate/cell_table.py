@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,12 @@ from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.odds import odds_ratio
 from discreet.estimate.result import Result, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Columns that stand side by side on a terminal.
+_GRID = 6
 
 
 class CellTable(Result):
@@ -112,12 +118,10 @@ class CellTable(Result):
         chosen = self.cells.default_interval if method is None else method
         bounds = self.cells.interval(level, method)[:shown]
         cells = [self._cell_labels(cell) for cell in range(shown)]
-        names = self.names or (None,) * len(self.shape)
-        named = [name or side for name, side in zip(names, ("rows", "columns", "layers"), strict=False)]
         return ResultTable(
             title=self.heading(),
             columns=(
-                *(labels(name, [cell[place] for cell in cells]) for place, name in enumerate(named)),
+                *(labels(name, [cell[place] for cell in cells]) for place, name in enumerate(self._column_names())),
                 Column("estimate", self.cells.estimate[:shown]),
                 Column("std_error", self.cells.std_error[:shown], "std. error"),
                 Ends(interval_heading(level, chosen), bounds, empty=np.isnan(bounds[:, 0])),
@@ -125,6 +129,94 @@ class CellTable(Result):
             rows=shown,
             more=(f"{total - shown:,} more cells",) if total > shown else (),
             notes=self.notes,
+        )
+
+    def summary(self, level: float = 0.95, method: str | None = None) -> str:
+        """The table as a grid with the interval of every cell; as a list where it is too wide for that."""
+        return self._shown(level, method).text()
+
+    def _page(self) -> ResultTable:
+        return self._shown(0.95, None)
+
+    def _shown(self, level: float, method: str | None) -> ResultTable:
+        if self.shape[1] > _GRID or np.prod(self.shape) > 2 * _GRID * display.SHOWN:
+            return self._table(level, method, display.SHOWN)
+        return self._grid(level, method)
+
+    def _grid(self, level: float, method: str | None) -> ResultTable:
+        """Rows down, columns across, layers below each other; in every cell the estimate and its interval."""
+        estimate, bounds, empty = self.estimate, self.interval(level, method), self.empty(level, method)
+        beyond = list(np.ndindex(self.shape[2:]))  # one empty place where there are no layers
+        down = [(row, *layer) for layer in beyond for row in range(self.shape[0])]
+        names = self._column_names()
+        sides = [0, *range(2, len(self.shape))]
+
+        def cell(row: int, column: int, *layer: int) -> str:
+            at = (row, column, *layer)
+            ends = display.ends(*bounds[at], empty=bool(empty[at]))
+            return f"{display.number(estimate[at])} ({ends})"
+
+        chosen = self.cells.default_interval if method is None else method
+        across = ", ".join(names[1:2])
+        return ResultTable(
+            title=self.heading(),
+            columns=(
+                *(
+                    labels(names[side], [self.labels[side][place[index]] for place in down])
+                    for index, side in reversed(list(enumerate(sides)))
+                ),
+                *(
+                    Column(
+                        str(column),
+                        [cell(row, column, *layer) for row, *layer in down],
+                        f"{across} = {display.label_text(label)}",
+                        str,
+                    )
+                    for column, label in enumerate(self.column_labels)
+                ),
+            ),
+            rows=len(down),
+            facts=(("In brackets", interval_heading(level, chosen)),),
+            notes=self.notes,
+        )
+
+    def _column_names(self) -> list[str]:
+        names = self.names or (None,) * len(self.shape)
+        return [name or side for name, side in zip(names, ("rows", "columns", "layers"), strict=False)]
+
+    def plot(
+        self, ax: Axes | None = None, *, level: float = 0.95, method: str | None = None, title: str | None = None
+    ) -> Axes:
+        """Draw the table as shades, the estimate and its interval written into every cell of a small one.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        level, method
+            Of the intervals, as in :meth:`interval`.
+        title : str, optional
+            Above the picture; the heading of the table by default.
+        """
+        from discreet.plots import plot_shades
+
+        if len(self.shape) > 2:
+            raise EstimationError("a picture shows two columns; make the cross-table of two of the three")
+        bounds = self.interval(level, method)
+        names = self._column_names()
+        written = [
+            [f"{self.estimate[at]:.1%}\n{bounds[at][0]:.1%} to {bounds[at][1]:.1%}" for at in places]
+            for places in ([(i, j) for j in range(self.shape[1])] for i in range(self.shape[0]))
+        ]
+        return plot_shades(
+            self.estimate,
+            [display.label_text(label) for label in self.row_labels],
+            [display.label_text(label) for label in self.column_labels],
+            ax=ax,
+            title=self.heading() if title is None else title,
+            names=(names[0], names[1]),
+            meaning="share",
+            cells=written,
         )
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:

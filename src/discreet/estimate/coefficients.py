@@ -12,7 +12,7 @@ from discreet.arguments import Floats
 from discreet.estimate import coefficient_table as layout
 from discreet.estimate import display
 from discreet.estimate.intervals import two_tails
-from discreet.estimate.result import Result, frozen
+from discreet.estimate.result import Axis, Result, frozen
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
 
 
@@ -112,6 +112,9 @@ class Coefficients(Result):
         bounds = self.interval(level, method)
         rows = zip(self.names, self.coefficients, self.std_error, self.z, self.p_values, bounds, strict=True)
         return layout.summary(self.title, self.header(), rows, level, self._said(bounds, method), self._letter)
+
+    def _axis(self) -> Axis:
+        return Axis("coefficient", 0.0)
 
     def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
         del most  # a fit is read as a whole

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from discreet.estimate.coefficients import Coefficients
 from discreet.estimate.intervals import checked_level
 from discreet.estimate.result import Result, frozen
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -129,6 +132,35 @@ class Comparison(Result):
             ),
             rows=len(rows),
         )
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        level: float | None = None,
+        method: str | None = None,
+        title: str | None = None,
+    ) -> Axes:
+        """Draw every coefficient with its interval, one colour per fit.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        level, method
+            Of the intervals, as in :meth:`interval`.
+        title : str, optional
+            Above the picture.
+        """
+        from discreet.plots import Series, plot_forest
+
+        bounds = self.interval(level, method)
+        percent = display.percent(self._chosen(level, method)[0])
+        series = [
+            Series(f"{name}, {percent} interval", self.estimate[m], bounds[m]) for m, name in enumerate(self.methods)
+        ]
+        title = self.heading() if title is None else title
+        return plot_forest(self.names, series, ax=ax, title=title, quantity="coefficient", reference=0.0)
 
     def to_dict(self, level: float | None = None, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""

@@ -15,7 +15,7 @@ from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.intervals import checked_level, two_sided_quantile, two_tails
-from discreet.estimate.result import Result, frozen, written_interval
+from discreet.estimate.result import Axis, Result, frozen, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
 from discreet.estimate.spread import Linearised
 
@@ -115,6 +115,9 @@ class Contrast(Result):
 
     def _write(self, value: float) -> str:
         return display.measured(value)
+
+    def _axis(self) -> Axis:
+        return Axis(self.kind, 1.0 if self.kind == "ratio" else 0.0)
 
     def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
         shown = len(self.pairs) if most is None else min(len(self.pairs), 2 * most)

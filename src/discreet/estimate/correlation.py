@@ -22,7 +22,7 @@ from discreet.estimate.debiased_scores import Scores
 from discreet.estimate.intervals import checked_level, two_sided_quantile, two_tails
 from discreet.estimate.joint.channels import together
 from discreet.estimate.linearised_means import ScoreSums
-from discreet.estimate.result import Result, frozen, written_interval
+from discreet.estimate.result import Axis, Result, frozen, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
 from discreet.estimate.rows import Rows, is_release
 from discreet.estimate.scored_column import ScoredColumn, scored_column
@@ -251,6 +251,9 @@ class Correlation(Result):
 
     def _labels(self) -> list[str]:
         return [""]
+
+    def _axis(self) -> Axis:
+        return Axis("correlation", 0.0)
 
     def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
         del most  # there is one row

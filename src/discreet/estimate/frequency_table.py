@@ -19,7 +19,7 @@ from discreet.estimate.evidence import Evidence
 from discreet.estimate.frequency_intervals import contaminated_interval, default_method, frequency_interval
 from discreet.estimate.moments import refuse_large
 from discreet.estimate.paired import PairedChannels
-from discreet.estimate.result import Result, frozen, written_interval
+from discreet.estimate.result import SHARES, Axis, Result, frozen, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
 from discreet.estimate.spread import Spread
 from discreet.estimate.value_frequency import ValueFrequency
@@ -257,6 +257,9 @@ class Frequencies(Result):
 
     def _labels(self) -> Any:
         return self.labels
+
+    def _axis(self) -> Axis:
+        return SHARES
 
     def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
         shown = self.estimate.size if most is None else min(self.estimate.size, most)

@@ -16,7 +16,7 @@ from discreet.estimate import display
 from discreet.estimate.contrast import Contrast, difference_of_frequencies, unknown_group
 from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.intervals import checked_level
-from discreet.estimate.result import Result, frozen
+from discreet.estimate.result import SHARES, Axis, Result, frozen
 from discreet.estimate.result_table import Column, Ends, ResultTable, group_columns, interval_heading, labels
 
 
@@ -119,6 +119,9 @@ class GroupedFrequencies(Result, Mapping[Any, Frequencies]):
         for group in self.results:
             for label in self.labels:
                 yield f"{display.label_text(group)}: {display.label_text(label)}"
+
+    def _axis(self) -> Axis:
+        return SHARES
 
     def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
         first, level = self._first, checked_level(level)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from discreet.plain_text import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
+    from matplotlib.axes import Axes
 
 
 #: A representation fits on two lines of a terminal.
@@ -29,6 +31,18 @@ _LONGEST = 200
 _HEADING, _LABEL = 110, 24
 #: Quantities that a representation may name.
 _NAMED = 6
+
+
+class Axis(NamedTuple):
+    """What the horizontal axis of a picture shows: numbers of what, the one that means no effect, shares or not."""
+
+    quantity: str = ""
+    reference: float | None = None
+    percent: bool = False
+
+
+#: Of every picture of frequencies.
+SHARES = Axis("share", percent=True)
 
 
 class Shown(ABC):
@@ -53,6 +67,14 @@ class Shown(ABC):
     def to_frame(self) -> pd.DataFrame:
         """A pandas data frame."""
         return self._page().frame()
+
+    def to_arrow(self) -> pa.Table:
+        """An Arrow table: what polars (``polars.from_arrow``), DuckDB and others read."""
+        return self._page().arrow()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The Arrow PyCapsule interface, by which data frames of every library take the table."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def to_markdown(self) -> str:
         """A table in Markdown."""
@@ -143,6 +165,38 @@ class Result(Shown):
     def to_frame(self, level: float = 0.95, method: str | None = None) -> pd.DataFrame:
         """A pandas data frame, one row per quantity: labels, estimate, std_error, low and high."""
         return self._table(level, method, None).frame()
+
+    def to_arrow(self, level: float = 0.95, method: str | None = None) -> pa.Table:
+        """An Arrow table with the columns of :meth:`to_frame`: what polars, DuckDB and others read."""
+        return self._table(level, method, None).arrow()
+
+    def plot(
+        self, ax: Axes | None = None, *, level: float = 0.95, method: str | None = None, title: str | None = None
+    ) -> Axes:
+        """Draw every estimate with its interval.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        level, method
+            Of the intervals, as in :meth:`interval`.
+        title : str, optional
+            Above the picture; the heading of the result by default.
+
+        Returns
+        -------
+        Axes
+            :func:`discreet.plots.save_picture` writes its figure to a file.
+        """
+        from discreet.estimate.picture import forest_of
+        from discreet.plots.forest import MAX_SHOWN
+
+        return forest_of(self._table(level, method, MAX_SHOWN), self._axis(), ax=ax, title=title)
+
+    def _axis(self) -> Axis:
+        """What a picture of the estimates shows."""
+        return Axis()
 
     def to_markdown(self, level: float = 0.95, method: str | None = None) -> str:
         """The table in Markdown, all rows."""

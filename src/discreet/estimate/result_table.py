@@ -17,6 +17,7 @@ from discreet.plain_text import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 
 #: What LaTeX reads as a command, and what prints it.
@@ -209,7 +210,22 @@ class ResultTable:
             import pandas as pd
         except ImportError:
             raise EstimationError("a data frame needs pandas (pip install pandas); to_dict() needs nothing") from None
-        return pd.DataFrame({name: values for column in self.columns for name, values in column.series().items()})
+        return pd.DataFrame(self._series())
+
+    def arrow(self) -> pa.Table:
+        """An Arrow table, one row per quantity; labels of several types become text."""
+        import pyarrow as pa
+
+        columns = {}
+        for name, values in self._series().items():
+            try:
+                columns[name] = pa.array(values)
+            except (pa.ArrowInvalid, pa.ArrowTypeError):
+                columns[name] = pa.array([None if value is None else str(value) for value in values])
+        return pa.table(columns)
+
+    def _series(self) -> dict[str, list[Any]]:
+        return {name: values for column in self.columns for name, values in column.series().items()}
 
 
 def _listed(values: Sequence[Any] | NDArray[Any]) -> list[Any]:

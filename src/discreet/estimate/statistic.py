@@ -16,7 +16,7 @@ from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.contrast import Contrast, contrast, unknown_group
 from discreet.estimate.intervals import checked_level, two_sided_quantile, within_unit
-from discreet.estimate.result import Result, frozen, written_interval
+from discreet.estimate.result import SHARES, Axis, Result, frozen, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, group_columns, interval_heading, labels
 from discreet.estimate.wilson import wilson
 
@@ -191,6 +191,9 @@ class Statistic(Result):
 
     def _write(self, value: float) -> str:
         return display.amount(value) if self.what == "total" else display.measured(value)
+
+    def _axis(self) -> Axis:
+        return SHARES if self.two_valued is not None and self.two_valued[:2] == (0.0, 1.0) else Axis(self._named)
 
     def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
         shown = self.estimate.size if most is None else min(self.estimate.size, most)

@@ -13,7 +13,7 @@ from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.frequency_table import Frequencies
-from discreet.estimate.result import Result, frozen, written_interval
+from discreet.estimate.result import SHARES, Axis, Result, frozen, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
 
 
@@ -78,6 +78,9 @@ class TopFrequencies(Result):
 
     def _labels(self) -> list[Any]:
         return self.labels
+
+    def _axis(self) -> Axis:
+        return SHARES
 
     def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
         shown = self.codes.size if most is None else min(self.codes.size, 2 * most)

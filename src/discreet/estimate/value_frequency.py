@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.estimate import display
-from discreet.estimate.result import Result, frozen, written_interval
+from discreet.estimate.result import SHARES, Axis, Result, frozen, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
 
 if TYPE_CHECKING:
@@ -83,6 +83,9 @@ class ValueFrequency(Result):
             f"(std. error {display.number(self.std_error[0])}, {display.percent(level)} interval "
             f"{display.ends(*bounds[0], empty=bool(self._empty(bounds)[0]))})"
         )
+
+    def _axis(self) -> Axis:
+        return SHARES
 
     def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
         del most  # there is one row

@@ -1,18 +1,22 @@
-"""Pictures: an edge without mathematics of its own."""
+"""Pictures of arrays, channels and curves. Each function returns the axes it drew on, and draws on those it is given.
 
-from discreet.plots.channel import plot_channel
-from discreet.plots.coefficients import plot_coefficients
-from discreet.plots.errors import errors_against_epsilon, plot_errors
-from discreet.plots.frequencies import Row, plot_comparison, plot_frequencies
+Results have a ``plot`` method that comes here; :func:`save_picture` writes what it returned to a file.
+"""
+
+from discreet.plots.canvas import checked_picture, save_picture
+from discreet.plots.curves import plot_curves, plot_trade_off
+from discreet.plots.forest import Series, plot_forest
 from discreet.plots.places import plot_place
+from discreet.plots.shades import plot_channel, plot_shades
 
 __all__ = [
-    "Row",
-    "errors_against_epsilon",
+    "Series",
+    "checked_picture",
     "plot_channel",
-    "plot_coefficients",
-    "plot_comparison",
-    "plot_errors",
-    "plot_frequencies",
+    "plot_curves",
+    "plot_forest",
     "plot_place",
+    "plot_shades",
+    "plot_trade_off",
+    "save_picture",
 ]

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.domains import Metric
 from discreet.errors import InputError
 from discreet.mechanisms import BipartiteResponse, FiniteMechanism
-from discreet.plots.canvas import ORANGE, canvas
+from discreet.plots.canvas import ORANGE, axes_for, figure_of, finish
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
-def plot_place(domain: Metric, mechanism: FiniteMechanism, code: int, path: str | Path, *, title: str = "") -> None:
+def plot_place(
+    domain: Metric, mechanism: FiniteMechanism, code: int, *, ax: Axes | None = None, title: str = ""
+) -> Axes:
     """Draw all places, shaded by the probability of being reported when the one with this code is true."""
     if domain.coordinates is None or domain.coordinates.shape[1] != 2:
         raise InputError("a map needs a metric domain with two coordinates per value")
@@ -23,20 +28,20 @@ def plot_place(domain: Metric, mechanism: FiniteMechanism, code: int, path: str 
     # A map has longitude across and latitude up; a haversine domain holds latitude first.
     on_earth = domain.distance == "haversine"
     x, y = domain.coordinates.T[::-1] if on_earth else domain.coordinates.T
-    with canvas(path, width=6.8, height=5.4) as axes:
-        size = float(np.clip(4000 / domain.size, 3, 60))
-        shades = axes.scatter(x, y, c=_row(mechanism, code), cmap="Blues", vmin=0.0, s=size, edgecolors="#999999",
-                              linewidths=0.3)  # fmt: skip
-        axes.figure.colorbar(shades, ax=axes, label="probability of the report")
-        axes.plot(x[code], y[code], "*", color=ORANGE, markersize=14, label="the truth")
-        if on_earth:
-            axes.set_aspect(1 / np.cos(np.radians(float(np.mean(y)))))
-        else:
-            axes.set_aspect("equal")
-        axes.set_xlabel("longitude" if on_earth else "x")
-        axes.set_ylabel("latitude" if on_earth else "y")
-        axes.set_title(title or f"reports for {domain.label(code)!s}", loc="left")
-        axes.legend(frameon=False)
+    ax = axes_for(ax, 6.8, 5.4)
+    size = float(np.clip(4000 / domain.size, 3, 60))
+    shades = ax.scatter(x, y, c=_row(mechanism, code), cmap="Blues", vmin=0.0, s=size, edgecolors="#999999",
+                          linewidths=0.3)  # fmt: skip
+    figure_of(ax).colorbar(shades, ax=ax, label="probability of the report")
+    ax.plot(x[code], y[code], "*", color=ORANGE, markersize=14, label="the truth")
+    if on_earth:
+        ax.set_aspect(1 / np.cos(np.radians(float(np.mean(y)))))
+    else:
+        ax.set_aspect("equal")
+    ax.set_xlabel("longitude" if on_earth else "x")
+    ax.set_ylabel("latitude" if on_earth else "y")
+    ax.legend(frameon=False)
+    return finish(ax, title or f"reports for {domain.label(code)!s}")
 
 
 def _row(mechanism: FiniteMechanism, code: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

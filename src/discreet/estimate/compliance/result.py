@@ -18,7 +18,7 @@ from discreet.estimate.compliance.model import Model
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
 from discreet.estimate.likelihood.inference import chi_square_tail
 from discreet.estimate.restricted_intervals import likelihood_ratio
-from discreet.estimate.result import Result, frozen
+from discreet.estimate.result import SHARES, Axis, Result, frozen
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
 
 #: Differences of log-likelihoods below this are rounding.
@@ -257,6 +257,9 @@ class Noncompliance(Result):
 
     def _labels(self) -> tuple[str, ...]:
         return self.names
+
+    def _axis(self) -> Axis:
+        return SHARES
 
     def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
         del most  # there are two or three

@@ -21,7 +21,7 @@ from discreet.estimate.evidence import Evidence
 from discreet.estimate.identified.range import Range
 from discreet.estimate.identified.ranges import Identified, Possible, Programme
 from discreet.estimate.identified.region import share_region
-from discreet.estimate.result import Result, frozen, written_interval
+from discreet.estimate.result import SHARES, Axis, Result, frozen, written_interval
 from discreet.estimate.result_table import Ends, ResultTable, labels
 from discreet.estimate.value_numbers import value_numbers
 from discreet.mechanisms import FiniteMechanism
@@ -208,6 +208,9 @@ class FrequencyBounds(Result):
     def _figures(self) -> Any:
         for code in range(self.channels.truths):
             yield f"{display.label_text(self.channels.label(code))} {display.ends(*self.identified[code])}"
+
+    def _axis(self) -> Axis:
+        return SHARES
 
     def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
         bounds = self.interval(level, method)

@@ -1,0 +1,34 @@
+"""The picture of a result: its rows as a forest of intervals, drawn from the same description as its table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.errors import EstimationError
+from discreet.estimate.result import Axis
+from discreet.estimate.result_table import Column, Ends, ResultTable
+from discreet.plots import Series, plot_forest
+from discreet.plots.forest import MAX_SHOWN
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def forest_of(table: ResultTable, axis: Axis, *, ax: Axes | None, title: str | None) -> Axes:
+    """Draw the rows of a table that has estimates and one column of intervals."""
+    if table.more:
+        raise EstimationError(
+            f"a picture shows at most {MAX_SHOWN} quantities, and there are {' and '.join(table.more)}; "
+            "draw the most frequent values, result.top(20).plot(), or one group"
+        )
+    words = [column for column in table.columns if column.text]
+    rows = range(table.rows)
+    labels = [" · ".join(column.cell(row) for column in words) for row in rows]
+    ends = [column for column in table.columns if isinstance(column, Ends)][-1]
+    found = [column for column in table.columns if isinstance(column, Column) and column.name == "estimate"]
+    middle = np.asarray(found[0].values, float) if found else np.asarray(ends.bounds, float).mean(axis=1)
+    series = Series(ends.title, middle, np.asarray(ends.bounds, float), "o" if found else "")
+    title = table.title if title is None else title
+    return plot_forest(labels, [series], ax=ax, title=title, **axis._asdict())
