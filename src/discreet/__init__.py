@@ -41,7 +41,7 @@ __all__ = [  # noqa: PLE0604  # errors.__all__ is a list of names
     *errors.__all__,
 ]
 
-_MODULES = ("design", "estimate", "mechanisms", "privacy")
+_MODULES = ("design", "estimate", "learning", "mechanisms", "privacy")
 _HOMES = {
     **dict.fromkeys(("Binary", "Box", "Categorical", "Grid", "Metric", "Ordinal"), "domains"),
     **dict.fromkeys(("Plan", "release"), "publish"),

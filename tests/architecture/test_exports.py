@@ -10,7 +10,7 @@ from typing import get_args, get_type_hints
 import pytest
 
 import discreet
-from discreet import design, mechanisms, privacy
+from discreet import design, learning, mechanisms, privacy
 from discreet.design import Design
 
 ROOT = Path(discreet.__file__).parent
@@ -23,6 +23,7 @@ EXPORTS = {
         attributes attributes_for_total binary bipartite compare compare_attributes detect_cheating expected_error
         frequencies label label_with_pilot margin mean sample_size split_budget zero_inflated_laplace
     """,
+    learning: "PrivateBoostingClassifier PrivateBoostingRegressor",
     mechanisms: """
         BinaryResponse BipartiteResponse ChannelResponse CyclicResponse ExponentialResponse FiniteMechanism
         GeneralizedResponse JointResponse Mechanism PaleySet RecordMechanism SingerSet UnbiasedResponse

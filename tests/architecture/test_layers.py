@@ -23,6 +23,7 @@ LAYERS = [
     "estimate",
     "design",
     "publish",
+    "learning",
 ]
 EDGES = ["audit", "cli"]
 BASE = {"arguments", "errors", "limits", "plain_text", "_version"}

@@ -1,0 +1,34 @@
+"""Models under a promise, as scikit-learn users expect them: trees, local gradients, private vectors and labels.
+
+Loaded when it is first asked for; the estimators need scikit-learn (``pip install 'discreet[learning]'``). Every
+fitted one has ``guarantee_`` and ``explain()``, which say whether the promise is *central* (whoever fits sees the
+records, whoever gets the model does not) or *local* (nobody but the person sees the truth), and about what.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from discreet.learning.boosting.estimators import PrivateBoostingClassifier, PrivateBoostingRegressor
+
+__all__ = ["PrivateBoostingClassifier", "PrivateBoostingRegressor"]
+
+_HOMES = {
+    "PrivateBoostingClassifier": "boosting.estimators",
+    "PrivateBoostingRegressor": "boosting.estimators",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what is asked for when it is first asked for."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'discreet.learning' has no attribute {name!r}")
+    value = getattr(import_module(f"discreet.learning.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
