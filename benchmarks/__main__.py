@@ -25,6 +25,7 @@ from benchmarks.privatise import binary_results, category_results
 from benchmarks.regression import regression_results
 from benchmarks.release import release_results
 from benchmarks.several_columns import several_results
+from benchmarks.start_up import start_up_results
 
 COLUMNS = ("work, one core", "against", "must reach", "measured", "verdict", "detail")
 
@@ -50,6 +51,7 @@ def suites(rows: int, *, quick: bool) -> dict[str, Callable[[], Iterator[Result]
         "bipartite": lambda: bipartite_results(10**6, 5),
         "laplace": lambda: laplace_results(small, 5),
         "cyclic": lambda: cyclic_results(2 * 10**6, 5),
+        "start-up": lambda: start_up_results(9),
     }
 
 
@@ -97,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         action="append",
         metavar="NAME",
         help="binary, categories, peers, estimate, release, integrity, regression, several, bipartite, attributes, "
-        "laplace, cyclic",
+        "laplace, cyclic, start-up",
     )
     parser.add_argument("--rows", type=int, help="rows of the file that is released (default: 10⁸, quick 10⁷)")
     parser.add_argument("--core", type=int, help="the core to run on (default: the quietest)")

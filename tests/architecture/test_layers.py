@@ -65,6 +65,14 @@ def test_importing_discreet_loads_no_heavy_package():
     assert out.stdout.strip() == "[]"
 
 
+def test_help_of_the_command_line_waits_for_no_table():
+    """Whoever asks what the commands are waits for neither arrays nor tables."""
+    late = [*HEAVY[:-1], "numpy", "pyarrow", "rich"]
+    code = f"import sys, discreet.cli.app; print([m for m in {late!r} if m in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
+
+
 def test_public_names():
     """The top level holds what the documentation promises, and nothing by accident."""
     modules = {"privacy", "mechanisms", "design", "estimate"}

@@ -19,6 +19,7 @@ from discreet.cli.statistics import add_statistics
 # Pretty tracebacks show local variables, and these can hold private values.
 app = typer.Typer(
     add_completion=False,
+    rich_markup_mode=None,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Private answers, honest statistics: randomise a table, publish it, and estimate with correct error bars.",

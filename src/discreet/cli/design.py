@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.choices import Choice, choices
 from discreet.cli.terminal import command, emit
 from discreet.errors import NotIdentifiedError
-from discreet.manifest import FiniteBlock, JointBlock, NumericBlock
 from discreet.plain_text import one_line
 
 if TYPE_CHECKING:
-    from discreet.manifest import Block
+    from discreet.cli.choices import Choice
+    from discreet.manifest import Block, JointBlock, NumericBlock
     from discreet.publish import Plan
 
 
@@ -32,6 +31,7 @@ def design_command(
 
     Reads the plan only, never the data: decide on epsilon before anybody's answer is touched.
     """
+    from discreet.cli.choices import choices
     from discreet.publish import Plan
 
     read = Plan.read(plan, outside_files=outside_files)
@@ -46,6 +46,7 @@ def design_command(
 
 def _block(block: Block, rows: int, level: float) -> dict[str, Any]:
     from discreet.design import margin
+    from discreet.manifest import JointBlock, NumericBlock
 
     if isinstance(block, JointBlock):
         return _together(block, rows, level)
@@ -149,6 +150,8 @@ def _promise(plan: Plan, rows: int) -> list[str]:
 
 
 def _text(plan: Plan, blocks: list[dict[str, Any]], chosen: list[Choice], rows: int, level: float) -> str:
+    from discreet.manifest import JointBlock, NumericBlock
+
     lines = [f"Plan: {one_line(plan.title or '(no title)')}"]
     if plan.files:
         lines.append(f"It publishes what it reads from: {one_line(', '.join(map(str, plan.files)))}")
@@ -176,6 +179,8 @@ def _names(block: Block) -> str:
 
 
 def _frequencies_text(block: Block, facts: dict[str, Any]) -> list[str]:
+    from discreet.manifest import FiniteBlock
+
     lines = [f"  {_names(block)}: {facts['values']} values, {block.guarantee.summary()}"]
     margins = facts["margin"] if block.by else {"": facts["margin"]}
     for name, value in margins.items():
