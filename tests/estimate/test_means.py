@@ -37,6 +37,22 @@ def test_a_mean_is_the_functional_of_the_frequencies(aside, target):
     assert found.degrees_of_freedom[0] == f.spread.degrees_of_freedom
 
 
+def test_a_mean_of_ordered_words_says_what_was_averaged():
+    """Words, even those that read like numbers, have places 0, 1, 2, …, and the result says so; numbers say nothing."""
+    words = Ordinal(["1", "2", "3", "4"])
+    for found in (mean(REPORTS, ASKED, labels=words), frequencies(REPORTS, ASKED, labels=words).mean()):
+        assert "places 0, 1, 2" in str(found)
+        assert any("places" in note for note in found.to_dict()["notes"])
+    plain = frequencies(REPORTS, ASKED).estimate
+    for values, numbers in (([1, 2, 3, 4], [1, 2, 3, 4]), (words, [2, 3, 5, 7])):
+        given = {"positions": numbers} if values is words else {}
+        labels = values if values is words else Ordinal(values)
+        found = mean(REPORTS, ASKED, labels=labels, **given)
+        assert found.estimate == pytest.approx(numbers @ plain)
+        assert not any("places" in note for note in found.notes)
+    assert not any("places" in note for note in expectation(REPORTS, ASKED, lambda x: x == "1", labels=words).notes)
+
+
 @pytest.mark.parametrize("aside", DESIGNS)
 def test_totals_are_those_of_the_frequencies(aside):
     """Horvitz and Thompson with weights, n times the mean without."""

@@ -222,6 +222,11 @@ class Ordinal(OnALine, ListedDomain):
         return np.arange(self.size, dtype=float) if numbers is None else numbers
 
     @property
+    def numbered(self) -> bool:
+        """Whether the positions were declared, or are the values themselves, and not just places 0, 1, 2, …."""
+        return self._positions is not None or self._labels.numbers() is not None
+
+    @property
     def step(self) -> float | None:
         """The distance between neighbours when all are equally far apart, else None."""
         if self._positions is None and isinstance(self._labels, RangeLabels):

@@ -50,9 +50,9 @@ class FiniteScores:
     """Debiased answers of a randomised column with numbers for its values; nan is a blank."""
 
     lost = 0
-    notes: tuple[str, ...] = ()
 
-    def __init__(self, channels: Channels, numbers: Floats) -> None:
+    def __init__(self, channels: Channels, numbers: Floats, notes: tuple[str, ...] = ()) -> None:
+        self.notes = notes
         known = ~np.isnan(numbers)
         if not known.any():
             raise EstimationError("no value of the column has a number")

@@ -16,7 +16,7 @@ from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.statistic import Statistic, single_row_notes
-from discreet.estimate.value_numbers import value_numbers
+from discreet.estimate.value_numbers import place_notes, value_numbers
 
 if TYPE_CHECKING:
     from discreet.estimate.frequency_table import Frequencies
@@ -54,10 +54,13 @@ def mean_of_frequencies(result: Frequencies, positions: ArrayLike | None) -> Sta
         raise EstimationError("the corrected share of people whose value is known is not positive: too few reports")
     mean = float(numbers[known] @ result.estimate[known]) / (share if not known.all() else 1.0)
     residual = np.where(known, numbers - mean, 0.0)
-    return _statistic(result, "mean", mean, functional_variances(result, residual[None]) / share**2)
+    variance = functional_variances(result, residual[None]) / share**2
+    return _statistic(result, "mean", mean, variance, place_notes(result.channels.labels, positions))
 
 
-def _statistic(result: Frequencies, what: str, estimate: float, variance: Floats) -> Statistic:
+def _statistic(
+    result: Frequencies, what: str, estimate: float, variance: Floats, notes: tuple[str, ...] = ()
+) -> Statistic:
     n = np.array([result.n])
     return Statistic(
         what=what,
@@ -67,5 +70,5 @@ def _statistic(result: Frequencies, what: str, estimate: float, variance: Floats
         n=n,
         degrees_of_freedom=np.array([result.spread.degrees_of_freedom]),
         target=result.target,
-        notes=(*result.notes, *single_row_notes((), n)),
+        notes=(*result.notes, *notes, *single_row_notes((), n)),
     )

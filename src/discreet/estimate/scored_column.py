@@ -23,7 +23,7 @@ from discreet.estimate.debiased_scores import BoxScores, FiniteScores, PublicSco
 from discreet.estimate.linearised_means import ScoreMeans, ScoreSums
 from discreet.estimate.rows import Rows, is_release
 from discreet.estimate.survey import Roles
-from discreet.estimate.value_numbers import value_names, value_numbers
+from discreet.estimate.value_numbers import place_notes, value_names, value_numbers
 from discreet.manifest import NumericBlock
 from discreet.mechanisms import RecordMechanism
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
@@ -118,7 +118,7 @@ def scored_column(
         return _numbers_in_memory(reports, mechanism, positions, function)
     channels = Channels.of(mechanism, labels)
     column = ArrayColumn(reports, channels, designs)
-    scores = FiniteScores(channels, numbers_of(channels, positions, function, None))
+    scores = _finite_scores(channels, positions, function, None)
     return ScoredColumn(release=None, total=column.codes.size, reader=column, scores=scores, name=None)
 
 
@@ -159,8 +159,13 @@ def _of_release(release: Any, name: str, positions: Any, function: Function | No
         scores = BoxScores(block.mechanism, _checked(function))
         return ScoredColumn(release=release, total=total, reader=NumberColumn(name), scores=scores, name=name)
     column = ReleaseColumn(release, name)
-    scores = FiniteScores(column.channels, numbers_of(column.channels, positions, function, name))
+    scores = _finite_scores(column.channels, positions, function, name)
     return ScoredColumn(release=release, total=total, reader=column, scores=scores, name=name)
+
+
+def _finite_scores(channels: Channels, positions: Any, function: Function | None, name: str | None) -> FiniteScores:
+    notes = place_notes(channels.labels, positions) if function is None else ()
+    return FiniteScores(channels, numbers_of(channels, positions, function, name), notes)
 
 
 def numbers_of(channels: Channels, positions: Any, function: Function | None, name: str | None) -> Floats:

@@ -79,6 +79,14 @@ def _real(label: Any) -> float:
     return float(label)
 
 
+def place_notes(labels: Any, given: ArrayLike | None) -> tuple[str, ...]:
+    """What to say of a mean of ordered words: it is one of their places."""
+    domain = labels.inner if isinstance(labels, WithBlank) else labels
+    if given is not None or not isinstance(domain, Ordinal) or domain.numbered:
+        return ()
+    return ("the values are words in an order: their places 0, 1, 2, … stand for them; positions give other numbers",)
+
+
 def value_names(labels: Any) -> dict[float, Any]:
     """What a value is called, by its number, for ordered values that are words; empty where numbers say it all."""
     domain = labels.inner if isinstance(labels, WithBlank) else labels

@@ -70,3 +70,47 @@ def test_well_informed_fits_are_not_doubted():
     X, y, truth = rows(3_000, KEEP, KEEP, seed=1)
     for reports, keep in ((truth, 1.0), (y, KEEP)):
         assert binary_regression(X, reports, keep, keep).status == "converged"
+
+
+def test_rows_on_the_plane_from_the_start_count_once():
+    """Rows that lie on the first plane, or on every plane of the turn, exactly: as by hand at every angle."""
+    here, there = np.array([0.0, 0.0, 1.0, 0.0]), np.array([1.0, -2.0, 0.5, 0.0])
+    for gain in np.random.default_rng(3).normal(size=(20, 4)):
+        value, angle = best_angle(here, there, gain)
+        sums = [gain[np.cos(a) * here + np.sin(a) * there > 0].sum() for a in np.linspace(0.001, 6.28, 1_000)]
+        assert np.isclose(value, max(sums))
+        assert np.isclose(value, gain[np.cos(angle) * here + np.sin(angle) * there > 0].sum())
+
+
+def through_pairs(X, gain):
+    """The best half-space by way of all planes through two rows, each row put on its better side."""
+    first, second = np.triu_indices(len(X), 1)
+    sides = np.cross(X[first], X[second]) @ X.T
+    sides[np.arange(first.size), first] = sides[np.arange(first.size), second] = 0.0
+    free = np.maximum(gain[first], 0) + np.maximum(gain[second], 0)
+    return max(((sides > 0) @ gain + free).max(), ((sides < 0) @ gain + free).max())
+
+
+def test_with_three_coefficients_the_best_plane_is_found():
+    """Against all planes through two of 150 rows; a search from a few planes alone misses some."""
+    for seed in range(10):
+        X, y, _ = rows(150, KEEP, KEEP, beta=(-3.0, 0.8, 0.8), seed=seed)
+        some = checked_rows(X, y, KEEP, KEEP)
+        gain = np.log(some.given_yes) - np.log(some.given_no)
+        value, plane = best_step(some, np.array([-3.0, 0.8, 0.8]))
+        assert np.isclose(value, np.log(some.given_no).sum() + through_pairs(X, gain))
+        assert np.isclose(value, np.log(some.given_no).sum() + gain[X @ plane > 0].sum())
+
+
+def test_more_coefficients_and_repeated_rows():
+    """Four columns, one of them yes/no, and three, of which two have few values: no random plane is better."""
+    chance = np.random.default_rng(4)
+    for columns in (2, 3):
+        X = np.column_stack([np.ones(300), chance.integers(0, 2, 300), chance.normal(size=(300, columns - 1))])
+        X[:, 2] = X[:, 2].round() if columns == 2 else X[:, 2]
+        some = checked_rows(X, chance.integers(0, 2, 300), KEEP, KEEP)
+        gain = np.log(some.given_yes) - np.log(some.given_no)
+        value, plane = best_step(some, np.ones(X.shape[1]))
+        assert np.isclose(value, np.log(some.given_no).sum() + gain[X @ plane > 0].sum())
+        tried = np.where(X @ chance.normal(size=(X.shape[1], 3_000)) > 0, gain[:, None], 0).sum(axis=0)
+        assert value >= np.log(some.given_no).sum() + tried.max() - 1e-9
