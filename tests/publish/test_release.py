@@ -271,7 +271,7 @@ def test_the_manifest_of_a_release_is_complete(table, out):
     assert data["format"] == 1
     assert data["rows"] == 4
     assert data["order"] == "shuffle"
-    assert data["randomness"] == {"secure": True, "source": "OpenSSL"}
+    assert data["randomness"] == {"secure": True, "source": "AES-256-CTR, keyed by OpenSSL"}
     assert data["columns"] == [{"name": "cheated", "role": "private"}]
     assert data["release"]["title"] == "T"
     assert str(out) not in json.dumps(data)

@@ -23,3 +23,5 @@ class Scripted(Randomness):
         wanted = -(-count // 8)
         taken = [self.script.pop(0) if self.script else self.then for _ in range(wanted)]
         return np.array(taken, np.uint64).view(np.uint8)[:count]
+
+    draws = bytes

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet import InputError, Randomness
-from discreet.randomness import AliasTable, Thresholds, permutation, uniform
+from discreet.randomness import AliasTable, Thresholds, chosen, permutation, sampling, uniform
 
 
 class Scripted(Randomness):
@@ -26,6 +26,8 @@ class Scripted(Randomness):
         out, self.script = self.script[:count], self.script[count:]
         assert len(out) == count
         return np.array(out, np.uint8)
+
+    draws = bytes
 
 
 @given(st.integers(1, 10**30), st.data())
@@ -145,7 +147,7 @@ def test_secure_source_is_fresh_and_marked():
     """Secure bytes do not repeat; a seeded source says so and repeats."""
     assert not np.array_equal(Randomness().bytes(32), Randomness().bytes(32))
     assert np.array_equal(Randomness.seeded(1).bytes(32), Randomness.seeded(1).bytes(32))
-    assert Randomness().to_dict() == {"secure": True, "source": "OpenSSL"}
+    assert Randomness().to_dict() == {"secure": True, "source": "AES-256-CTR, keyed by OpenSSL"}
     assert Randomness.seeded(12345).to_dict()["secure"] is False
     assert "12345" not in str(Randomness.seeded(12345).to_dict())
     assert Randomness().bytes(3_000_000).size == 3_000_000
@@ -184,3 +186,21 @@ def test_threads_do_not_share_a_stream():
     with ThreadPoolExecutor(8) as pool:
         blocks = list(pool.map(lambda _: source.bytes(64).tobytes(), range(16)))
     assert len(set(blocks)) == 16
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 16, 4096, 4099, 8192])
+@pytest.mark.parametrize("share", [0.0, 0.004, 0.5, 1.0])
+def test_few_marks_are_found_as_numpy_finds_them(size, share):
+    """At every size and density, in order."""
+    marks = np.random.default_rng(size).random(size) < share
+    np.testing.assert_array_equal(sampling.sparse_places(marks), np.flatnonzero(marks))
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.uint32])
+def test_choosing_by_bits_is_choosing(kind):
+    """The same as ``np.where``, for codes of any integer type."""
+    rng = np.random.default_rng(1)
+    where, no = rng.random(1000) < 0.5, rng.integers(0, np.iinfo(kind).max, 1000, dtype=kind, endpoint=True)
+    yes = rng.integers(0, 200, 1000)
+    np.testing.assert_array_equal(chosen(where, yes, no), np.where(where, yes, no))
+    assert chosen(where, yes, no).dtype == kind

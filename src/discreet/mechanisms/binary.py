@@ -142,11 +142,17 @@ class BinaryResponse(FiniteMechanism):
         return Thresholds([wrong] if self.p00 == self.p11 else [wrong, right], self.denominator)
 
     def _sample(self, codes: NDArray[Any], randomness: Randomness) -> NDArray[Any]:
-        codes = codes.astype(np.uint8, copy=False)
+        reports = np.empty(codes.size, np.uint8)
+        self._sample_into(reports, codes, randomness)
+        return reports
+
+    def _sample_into(self, out: NDArray[Any], codes: NDArray[Any], randomness: Randomness) -> None:
+        codes, yes = codes.astype(np.uint8, copy=False), out.view(np.bool_)
         if self.p00 == self.p11:
-            flips = self._thresholds.below(codes.size, randomness)
-            return np.asarray(np.bitwise_xor(flips.view(np.uint8), codes))
-        return self._thresholds.below_binary(codes, randomness).view(np.uint8)
+            self._thresholds.below(codes.size, randomness, yes)
+            out ^= codes  # until now it held who lies
+        else:
+            self._thresholds.below_binary(codes, randomness, yes)
 
     def instructions(self) -> str:
         """The rule that a respondent follows."""

@@ -21,7 +21,7 @@ from discreet.randomness import Randomness, resolve
 #: Largest number of truths or reports for which a full matrix is written out (2^24 numbers, 128 MB).
 MAX_MATRIX = 4096
 #: Codes handled at once: the working arrays of a step stay in the second-level cache.
-CHUNK = 1 << 18
+CHUNK = 1 << 19
 
 
 class FiniteMechanism(Mechanism):
@@ -101,8 +101,12 @@ class FiniteMechanism(Mechanism):
         flat = codes.reshape(-1)
         out = np.empty(flat.size, self.report_dtype)
         for start in range(0, flat.size, CHUNK):
-            out[start : start + CHUNK] = self._sample(flat[start : start + CHUNK], source)
+            self._sample_into(out[start : start + CHUNK], flat[start : start + CHUNK], source)
         return out.reshape(codes.shape)
+
+    def _sample_into(self, out: NDArray[Any], codes: NDArray[Any], randomness: Randomness) -> None:
+        """Put one report per code into an array; overridden where that spares a copy."""
+        out[...] = self._sample(codes, randomness)
 
     def _valid_codes(self, x: ArrayLike) -> NDArray[Any]:
         truths = self.shape[0]

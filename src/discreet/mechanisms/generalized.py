@@ -8,7 +8,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import NDArray
 
 from discreet import arguments
@@ -20,7 +19,7 @@ from discreet.mechanisms.inverse import Inverse, UniformInverse
 from discreet.mechanisms.rounding import checked_epsilon, keep_and_other
 from discreet.privacy.exact import Rows
 from discreet.privacy.trade_off import Pair
-from discreet.randomness import Randomness, Thresholds, uniform
+from discreet.randomness import Randomness, Thresholds, chosen, uniform
 
 #: Values a domain may have.
 MAX_SIZE = 10_000_000
@@ -114,11 +113,8 @@ class GeneralizedResponse(FiniteMechanism):
         return Thresholds([self.keep - self.other], self.denominator)
 
     def _sample(self, codes: NDArray[Any], randomness: Randomness) -> NDArray[Any]:
-        out = uniform(self.size, codes.size, randomness, self.report_dtype)
-        if not out.flags.writeable:
-            out = out.copy()
-        np.copyto(out, codes, where=self._keep_excess.below(codes.size, randomness), casting="unsafe")
-        return out
+        other = uniform(self.size, codes.size, randomness, self.report_dtype)
+        return chosen(self._keep_excess.below(codes.size, randomness), codes, other)
 
     def to_dict(self) -> dict[str, Any]:
         """Closed form: size, keep, other."""

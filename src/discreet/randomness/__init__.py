@@ -1,6 +1,7 @@
-"""Where chance comes from: OpenSSL's generator, exact integer thresholds; seeds only for simulation."""
+"""Where chance comes from: AES-256 under keys of OpenSSL, exact integer thresholds; seeds only for simulation."""
 
-from discreet.randomness.sampling import AliasTable, Thresholds, permutation, uniform
+from discreet.randomness.key import StreamKey
+from discreet.randomness.sampling import AliasTable, Thresholds, chosen, permutation, uniform
 from discreet.randomness.source import Randomness, resolve
 
-__all__ = ["AliasTable", "Randomness", "Thresholds", "permutation", "resolve", "uniform"]
+__all__ = ["AliasTable", "Randomness", "StreamKey", "Thresholds", "chosen", "permutation", "resolve", "uniform"]

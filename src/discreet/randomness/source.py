@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import ssl
+import threading
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from discreet.errors import InputError
+from discreet.randomness.key import StreamKey
+from discreet.randomness.stream import AES_SOURCE, OPENSSL_SOURCE, ROOM, Stream, has_cipher, own_stream
 
-#: Bytes asked of OpenSSL at once: large enough to hide the call, small enough to stay in the cache.
-_BLOCK = 1 << 20
+#: Bytes of a thread's memory for draws. A new array is mapped by the system page by page, which takes longer than
+#: to fill it.
+_KEPT = 1 << 19
+
+
+class _Memory(threading.local):
+    def __init__(self) -> None:
+        self.draws = np.empty(_KEPT + ROOM, np.uint8)
+
+
+_MEMORY = _Memory()
 
 
 class Randomness:
     """A source of random bytes.
 
-    ``Randomness()`` reads OpenSSL's generator (AES-256 in counter mode, seeded by the operating system). It
-    holds no state of its own: OpenSSL keeps one generator per thread and reseeds in a forked process, so
-    threads and forks never share a stream.
+    ``Randomness()`` is secure: AES-256 in counter mode under keys from OpenSSL's generator, which the operating
+    system seeds. It holds no state of its own: every thread has a stream, and a forked process takes a new key, so
+    threads and forks never share one (:mod:`discreet.randomness.stream`).
 
     ``Randomness.seeded(n)`` is reproducible, for simulation and tests only. It is *not* secure: whoever knows
     the seed can undo the randomisation. Everything made with it is marked insecure, into the manifest.
@@ -32,11 +44,13 @@ class Randomness:
     array([139,  74, 229], dtype=uint8)
     """
 
-    __slots__ = ("_generator", "_seed")
+    __slots__ = ("_generator", "_secure", "_seed", "_stream")
 
     def __init__(self) -> None:
         self._generator: np.random.Generator | None = None
         self._seed: Any = None
+        self._stream: Stream | None = None
+        self._secure = True
 
     @classmethod
     def seeded(cls, seed: int) -> Randomness:
@@ -45,25 +59,41 @@ class Randomness:
             raise InputError(f"a seed must be a whole number ≥ 0, not {seed!r}")
         source = cls()
         source._seed = int(seed)
+        source._secure = False
         source._generator = np.random.Generator(np.random.PCG64(int(seed)))
         return source
+
+    @classmethod
+    def keyed(cls, key: StreamKey, purpose: str, partition: int) -> Randomness:
+        """The stream of one purpose in one partition: as secure as the key, and the same whenever it is opened."""
+        source = cls()
+        source._stream, source._secure = key.stream(purpose, partition), key.secure
+        return source
+
+    def key(self) -> StreamKey:
+        """A key for a work in many partitions: fresh, or that of the seed."""
+        return StreamKey.fresh() if self._seed is None else StreamKey.of_seed(self._seed)
 
     @property
     def secure(self) -> bool:
         """Whether the bytes come from the cryptographic generator."""
-        return self._generator is None
+        return self._secure
 
     def bytes(self, count: int) -> NDArray[np.uint8]:
         """``count`` uniform bytes."""
         if self._generator is not None:
             return np.frombuffer(self._generator.bytes(count), np.uint8)
-        if count <= _BLOCK:
-            return np.frombuffer(ssl.RAND_bytes(count), np.uint8)
-        out = np.empty(count, np.uint8)
-        for start in range(0, count, _BLOCK):
-            stop = min(start + _BLOCK, count)
-            out[start:stop] = np.frombuffer(ssl.RAND_bytes(stop - start), np.uint8)
-        return out
+        stream = self._stream or own_stream()
+        return np.frombuffer(ssl.RAND_bytes(count), np.uint8) if stream is None else stream.bytes(count)
+
+    def draws(self, count: int) -> NDArray[np.uint8]:
+        """``count`` uniform bytes for use at once: the next call in this thread may write over them."""
+        stream = None if self._generator is not None else self._stream or own_stream()
+        if stream is None or count > _KEPT:
+            return self.bytes(count)
+        memory = _MEMORY.draws
+        stream.fill(memory, count)
+        return memory[:count]
 
     def words(self, count: int, dtype: DTypeLike = np.uint64) -> NDArray[Any]:
         """``count`` uniform unsigned integers of the given type."""
@@ -71,9 +101,12 @@ class Randomness:
 
     def to_dict(self) -> dict[str, Any]:
         """What a manifest says about the source; a seed is never written."""
-        return {"secure": self.secure, "source": "OpenSSL" if self.secure else "seeded simulation"}
+        secure_source = AES_SOURCE if has_cipher() else OPENSSL_SOURCE
+        return {"secure": self.secure, "source": secure_source if self.secure else "seeded simulation"}
 
     def __repr__(self) -> str:
+        if self._stream is not None:
+            return "Randomness.keyed(...)"
         return "Randomness()" if self.secure else f"Randomness.seeded({self._seed})"
 
 
