@@ -16,9 +16,8 @@ from discreet.errors import *  # noqa: F403  # its __all__ is the list of errors
 if TYPE_CHECKING:
     from discreet import design, estimate, mechanisms, privacy
     from discreet.domains import Binary, Box, Categorical, Grid, Metric, Ordinal
-    from discreet.manifest import Release
     from discreet.privacy import Guarantee
-    from discreet.publish import Plan, release
+    from discreet.publish import Plan, Release, release
     from discreet.randomness import Randomness
 
 __all__ = [  # noqa: PLE0604  # errors.__all__ is a list of names
@@ -44,10 +43,9 @@ __all__ = [  # noqa: PLE0604  # errors.__all__ is a list of names
 _MODULES = ("design", "estimate", "learning", "mechanisms", "privacy")
 _HOMES = {
     **dict.fromkeys(("Binary", "Box", "Categorical", "Grid", "Metric", "Ordinal"), "domains"),
-    **dict.fromkeys(("Plan", "release"), "publish"),
+    **dict.fromkeys(("Plan", "Release", "release"), "publish"),
     "Guarantee": "privacy",
     "Randomness": "randomness",
-    "Release": "manifest",
 }
 
 

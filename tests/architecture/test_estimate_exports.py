@@ -24,6 +24,7 @@ FUNCTIONS = {
     "noncompliance_regression": ["formula", "reports", "groups", "designs"],
     "quantile": ["reports", "mechanism", "p"],
     "regression": ["formula", "release", "family", "link", "missing", "method"],
+    "table": [],
     "total": ["reports", "mechanism"],
 }
 RESULTS = {
@@ -41,6 +42,7 @@ RESULTS = {
     "JointTable",
     "LikelihoodFit",
     "MEstimate",
+    "ModelTable",
     "MultinomialRegression",
     "Noncompliance",
     "NoncomplianceRegression",
@@ -48,6 +50,7 @@ RESULTS = {
     "Quantiles",
     "RandomInterceptRegression",
     "Range",
+    "Ratios",
     "Statistic",
     "TopFrequencies",
     "Totals",

@@ -163,6 +163,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     ),
     "MEstimate": m_estimate,
     "Comparison": lambda: estimate.compare({"corrected": regression(), SCRIPT: regression().naive()}),
+    "Ratios": lambda: regression().odds_ratios(),
     "MarginalEffects": lambda: regression().marginal_effects(),
     "Statistic": lambda: estimate.mean(sample()["three"], THREE),
     "Statistic, groups": lambda: estimate.mean(sample()["three"], THREE, by=sample()["group"]),
@@ -184,6 +185,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
 
 #: What is shown like a result without being an estimate.
 SHOWN: dict[str, Callable[[], Any]] = {
+    "ModelTable": lambda: estimate.table(regression(), several(), regression().odds_ratios()),
     "IndependenceTest": lambda: crosstab().chi_square(),
     "IndependenceTest, survey": lambda: estimate.crosstab_of_reports(
         sample()["yes"], sample()["no"], ASKED, ASKED, clusters=np.arange(N) % 50

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -434,6 +435,8 @@ def calls() -> Iterator[Call]:
             **dict.fromkeys(("designs", "weights", "clusters", "strata", "names", "classes")),
         },
     )
+    asked = {"names": None, "below": "interval", "level": 0.95, "stars": True}
+    yield Call("table", partial(estimate.table, label_fit), asked)
     yield Call("compare", estimate.compare, {"fits": {"one": label_fit}, "level": 0.95, "method": None})
     asked = {
         "release": released,

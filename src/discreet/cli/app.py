@@ -1,4 +1,4 @@
-"""The command line: plan, design, release, estimate, audit, keys, demo."""
+"""The command line: plan, design, release, estimate, show, audit, keys, demo."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from discreet.cli.estimate import estimate_app
 from discreet.cli.keys import keys_app
 from discreet.cli.plan import plan_command
 from discreet.cli.release import release_command
+from discreet.cli.show import show_command
 from discreet.cli.statistics import add_statistics
 
 # Pretty tracebacks show local variables, and these can hold private values.
@@ -31,6 +32,7 @@ app.command("design")(design_command)
 app.command("release")(release_command)
 add_statistics(estimate_app)
 app.add_typer(estimate_app, name="estimate")
+app.command("show")(show_command)
 app.command("audit")(audit_command)
 app.add_typer(keys_app, name="keys")
 app.command("demo")(demo_command)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -35,6 +35,9 @@ def frequencies_command(
     target: Annotated[
         str, typer.Option(help="population: sampling and randomisation error; table: randomisation only.")
     ] = "population",
+    top: Annotated[int | None, typer.Option(min=1, help="Only the most frequent values.")] = None,
+    sort: Annotated[bool, typer.Option("--sort", help="The most frequent value first.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="All values, not only the first twenty.")] = False,
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
@@ -43,12 +46,21 @@ def frequencies_command(
     The mechanism is read from the manifest and corrected for; survey weights, strata and clusters named in the
     manifest are used.
     """
-    from discreet.estimate import frequencies
+    from discreet.errors import EstimationError
+    from discreet.estimate import Frequencies, frequencies
     from discreet.manifest import Release
 
     result = frequencies(Release.open(path), column, by=by or None, method=method, target=target)
-    draw(result, plot, level=level, method=interval)
-    emit(result.summary(level=level, method=interval), result.to_dict(level=level, method=interval), as_json)
+    shown: Any = result
+    if isinstance(result, Frequencies):
+        shown = result if top is None else result.top(top)
+        text = result.summary(level, interval, top=top, sort=sort, every=every)
+    elif top is not None or sort or every:
+        raise EstimationError("--top, --sort and --all are for the frequencies of one column without --by")
+    else:
+        text = result.summary(level, interval)
+    draw(shown, plot, level=level, method=interval)
+    emit(text, shown.to_dict(level=level, method=interval), as_json)
 
 
 @estimate_app.command("crosstab")

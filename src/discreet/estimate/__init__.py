@@ -61,8 +61,10 @@ from discreet.estimate.likelihood import (
 )
 from discreet.estimate.m_estimation import MEstimate, losses, m_estimate
 from discreet.estimate.mean import mean
+from discreet.estimate.model_table import ModelTable, table
 from discreet.estimate.quantile import quantile
 from discreet.estimate.quantile_result import Quantiles
+from discreet.estimate.ratios import Ratios
 from discreet.estimate.regression import regression
 from discreet.estimate.statistic import Statistic
 from discreet.estimate.top_frequencies import TopFrequencies
@@ -86,6 +88,7 @@ __all__ = [
     "JointTable",
     "LikelihoodFit",
     "MEstimate",
+    "ModelTable",
     "MultinomialRegression",
     "Noncompliance",
     "NoncomplianceRegression",
@@ -93,6 +96,7 @@ __all__ = [
     "Quantiles",
     "RandomInterceptRegression",
     "Range",
+    "Ratios",
     "Statistic",
     "TopFrequencies",
     "Totals",
@@ -113,5 +117,6 @@ __all__ = [
     "noncompliance_regression",
     "quantile",
     "regression",
+    "table",
     "total",
 ]

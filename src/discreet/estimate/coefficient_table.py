@@ -30,10 +30,10 @@ def p_value(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.3f}"
 
 
-def coefficients(rows: Iterable[Sequence[Any]], level: float, letter: str = "z") -> list[str]:
+def coefficients(rows: Iterable[Sequence[Any]], level: float, letter: str = "z", figures: str = "coef") -> list[str]:
     """Lines ``name coef std err z P>|z| [low high]``; the letter is that of the law, z or t."""
     tail = (1 - level) / 2
-    heads = ["", "coef", "std err", letter, f"P>|{letter}|", f"[{tail:.4g}", f"{1 - tail:.4g}]"]
+    heads = ["", figures, "std err", letter, f"P>|{letter}|", f"[{tail:.4g}", f"{1 - tail:.4g}]"]
     cells = [heads]
     for name, value, error, z, p, (low, high) in rows:
         cells.append([name, figure(value), figure(error), figure(z, 3), p_value(p), figure(low, 3), figure(high, 3)])
@@ -55,9 +55,10 @@ def summary(
     level: float,
     notes: Sequence[str],
     letter: str = "z",
+    figures: str = "coef",
 ) -> str:
     """The whole table: title, pairs of facts in two columns, coefficients, notes."""
-    body = coefficients(rows, level, letter)
+    body = coefficients(rows, level, letter, figures)
     width = max(_WIDTH, *(len(line) for line in body))
     half = (width - 4) // 2
     facts = []

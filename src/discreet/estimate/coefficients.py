@@ -15,6 +15,9 @@ from discreet.estimate.intervals import two_tails
 from discreet.estimate.result import Axis, Result, frozen
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
 
+if TYPE_CHECKING:
+    from discreet.estimate.ratios import Ratios
+
 
 class Coefficients(Result):
     """Named coefficients with a covariance matrix; its classes hold ``coefficients``, ``covariance`` and ``names``."""
@@ -62,6 +65,23 @@ class Coefficients(Result):
         return frozen(two_tails(self.z, self.degrees_of_freedom))
 
     @property
+    def exponentiated(self) -> str | None:
+        """What the exponentials of the coefficients are: "odds ratios", "rate ratios", or nothing with a name."""
+        return None
+
+    def odds_ratios(self) -> Ratios:
+        """``exp(β)`` of a logit: by what factor the odds change with one more of a covariate."""
+        from discreet.estimate.ratios import ratios
+
+        return ratios(self, "odds ratios")
+
+    def rate_ratios(self) -> Ratios:
+        """``exp(β)`` of a Poisson regression: by what factor the expected count changes."""
+        from discreet.estimate.ratios import ratios
+
+        return ratios(self, "rate ratios")
+
+    @property
     def title(self) -> str:
         """How a summary calls the model."""
         return "Coefficients"
@@ -104,6 +124,11 @@ class Coefficients(Result):
         return self.notes
 
     @property
+    def _figure(self) -> str:
+        """What stands above the estimates."""
+        return "coef"
+
+    @property
     def _letter(self) -> str:
         return "z" if math.isinf(self.degrees_of_freedom) else "t"
 
@@ -111,7 +136,9 @@ class Coefficients(Result):
         """The table of coefficients, with what was fitted above it and what to know below it."""
         bounds = self.interval(level, method)
         rows = zip(self.names, self.coefficients, self.std_error, self.z, self.p_values, bounds, strict=True)
-        return layout.summary(self.title, self.header(), rows, level, self._said(bounds, method), self._letter)
+        return layout.summary(
+            self.title, self.header(), rows, level, self._said(bounds, method), self._letter, self._figure
+        )
 
     def _axis(self) -> Axis:
         return Axis("coefficient", 0.0)
@@ -125,7 +152,7 @@ class Coefficients(Result):
             title=self.heading(),
             columns=(
                 labels("name", self.names),
-                Column("estimate", self.coefficients, "coef", layout.figure),
+                Column("estimate", self.coefficients, self._figure, layout.figure),
                 Column("std_error", self.std_error, "std err", layout.figure),
                 Column(letter, self.z, write=layout.ratio),
                 Column("p_value", self.p_values, f"P>|{letter}|", layout.p_value),

@@ -261,18 +261,52 @@ class Frequencies(Result):
     def _axis(self) -> Axis:
         return SHARES
 
+    def summary(
+        self,
+        level: float = 0.95,
+        method: str | None = None,
+        *,
+        top: int | None = None,
+        sort: bool = False,
+        every: bool = False,
+    ) -> str:
+        """A table to read.
+
+        Parameters
+        ----------
+        level, method
+            Of the intervals, as in :meth:`interval`.
+        top : int, optional
+            Only the most frequent ones, with intervals that hold although they were picked out; see :meth:`top`.
+        sort : bool
+            The most frequent value first, in place of the declared order.
+        every : bool
+            All values, however many there are; by default the first twenty.
+        """
+        if top is not None:
+            return self.top(top).summary(level, method)
+        order = np.argsort(-self.estimate, kind="stable") if sort else None
+        return self._ordered(level, method, None if every else display.SHOWN, order).text()
+
     def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
+        return self._ordered(level, method, most, None)
+
+    def _ordered(
+        self, level: float, method: str | None, most: int | None, order: NDArray[np.int64] | None
+    ) -> ResultTable:
         shown = self.estimate.size if most is None else min(self.estimate.size, most)
         chosen = self.default_interval if method is None else method
-        bounds = frequency_interval(self, level, method, slice(0, shown))
+        codes = np.arange(shown) if order is None else order[:shown]
+        bounds = frequency_interval(self, level, method, slice(0, shown) if order is None else slice(None))
+        bounds = bounds if order is None else bounds[codes]
         empty = np.isnan(bounds[:, 0]) & (self.correction is not None)
         left_out = self.estimate.size - shown
         return ResultTable(
             title=self.heading(),
             columns=(
-                labels("value", [self.channels.label(code) for code in range(shown)]),
-                Column("estimate", self.estimate[:shown]),
-                Column("std_error", self.std_error[:shown], "std. error"),
+                labels("value", [self.channels.label(int(code)) for code in codes]),
+                Column("estimate", self.estimate[codes]),
+                Column("std_error", self.std_error[codes], "std. error"),
                 Ends(interval_heading(level, chosen), bounds, empty=empty),
             ),
             rows=shown,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
 import pyarrow as pa
 
@@ -21,6 +21,10 @@ from discreet.manifest.tables import ParquetTable, TableFile, file_table, rows_p
 from discreet.mechanisms import Mechanism
 from discreet.plain_text import one_line
 from discreet.privacy import Guarantee
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
 
 
 @runtime_checkable
@@ -66,6 +70,9 @@ class Release:
     """
 
     __slots__ = ("_columns", "_document", "_stored", "manifest")
+
+    #: Writing is the business of ``discreet.publish``, which says here how it is done.
+    writer: ClassVar[Callable[..., Release] | None] = None
 
     def __init__(self, manifest: Manifest, stored: TableFile, document: Mapping[str, Any] | None = None) -> None:
         self.manifest = manifest
@@ -222,17 +229,58 @@ class Release:
             )
             first_row += batch.num_rows
 
+    @property
+    def text(self) -> bool:
+        """Whether public cells are held as text, as in a CSV file."""
+        return self._stored.text
+
+    @property
+    def reports(self) -> dict[str, Any]:
+        """What each private column can report, by name."""
+        return {name: column.reports for name, column in self._columns.items() if column.reports is not None}
+
     def forms(self) -> dict[str, ColumnForm]:
         """The canonical form of every column, in which its cells are digested."""
-        reports = {name: column.reports for name, column in self._columns.items() if column.reports is not None}
         schema = pa.schema([self._stored.schema.field(name) for name in self.columns])
-        return column_forms(schema, reports, text=self._stored.text)
+        return column_forms(schema, self.reports, text=self._stored.text)
 
     def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
         """All rows as one Arrow table."""
         chosen = self.columns if columns is None else _listed(columns)
         schema = pa.schema([(name, self._column(name).type) for name in chosen])
         return pa.Table.from_batches(self.batches(chosen), schema=schema)
+
+    def to_pandas(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
+        """All rows as a pandas data frame."""
+        frame: pd.DataFrame = self.to_arrow(columns).to_pandas()
+        return frame
+
+    def to_polars(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """All rows as a polars data frame."""
+        try:
+            import polars as pl
+        except ImportError:
+            raise ReleaseError("to_polars needs polars (pip install polars); to_arrow() needs nothing") from None
+        return pl.DataFrame(self.to_arrow(columns))
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Release:
+        """Keep the release in a Parquet or CSV file with its manifest. Nothing is randomised again.
+
+        Parameters
+        ----------
+        path : path
+            The ending says the kind: .parquet or .csv.
+        overwrite : bool
+            Whether an existing release may be replaced.
+
+        Returns
+        -------
+        Release
+            The one in the file.
+        """
+        if Release.writer is None:
+            raise ReleaseError("saving needs discreet.publish; import discreet.publish first")
+        return Release.writer(self, path, overwrite=overwrite)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return pa.RecordBatchReader.from_batches(self.schema, self.batches()).__arrow_c_stream__(requested_schema)

@@ -1,6 +1,8 @@
 """A table in, a private table out."""
 
+from discreet.manifest import Release
 from discreet.publish.plan import Budget, Plan
+from discreet.publish.run import saving as saving  # gives releases their way of being saved
 from discreet.publish.run.ledger import Ledger, LedgerWarning
 from discreet.publish.run.release import check, release
 from discreet.publish.run.targets import ReplacedWarning
@@ -11,6 +13,7 @@ __all__ = [
     "Ledger",
     "LedgerWarning",
     "Plan",
+    "Release",
     "ReplacedWarning",
     "check",
     "columns_of",

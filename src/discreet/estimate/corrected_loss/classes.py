@@ -37,6 +37,7 @@ class Multinomial(ClassFamily):
     """``ln Σ_j e^{η_j} − η_y`` with η_0 = 0: multinomial logit."""
 
     name = "multinomial"
+    exponentiated = "odds ratios"
     curvature = "canonical"
 
     def terms(self, eta: Floats, statistics: Statistics) -> Terms:
@@ -82,6 +83,7 @@ class Ordinal(ClassFamily):
     """
 
     name = "ordinal"
+    exponentiated = "odds ratios"
     _link = LINKS["logit"]
 
     def _chances(self, eta: Floats) -> tuple[Floats, Floats, Floats]:

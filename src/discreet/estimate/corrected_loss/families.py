@@ -28,6 +28,8 @@ class Family(ABC):
     """A loss ℓ(η, y)."""
 
     name: str
+    #: What the exponentials of the coefficients are, where they have a name.
+    exponentiated: str | None = None
     #: What it needs of the joint law of the columns: "square" pairs of terms, "canonical" y with one term at a time
     #: and all terms together, "general" everything together.
     curvature: Curvature = "general"
@@ -98,6 +100,7 @@ class Logistic(Family):
     """``ln(1 + e^η) − yη``: logistic regression."""
 
     name = "binary"
+    exponentiated: str | None = "odds ratios"
     curvature: Curvature = "canonical"
     outcome = "binary"
     scale = "probability"
@@ -131,6 +134,7 @@ class Logistic(Family):
 class OtherLink(Logistic):
     """``−ln G(η)`` for a "yes", ``−ln(1 − G(η))`` for a "no": probit, cauchit, complementary log-log."""
 
+    exponentiated = None
     curvature: Curvature = "general"
 
     def __init__(self, link: Link) -> None:
@@ -161,6 +165,7 @@ class Poisson(Family):
     """``e^η − yη``: Poisson regression of counts."""
 
     name = "poisson"
+    exponentiated = "rate ratios"
     curvature: Curvature = "canonical"
     outcome = "count"
     scale = "rate"

@@ -178,6 +178,11 @@ class CorrectedRegression(MEstimate):
             ("Converged", "yes" if self.converged else "no"),
         ]
 
+    @property
+    def exponentiated(self) -> str | None:
+        """What the exponentials of the coefficients are."""
+        return self.family.exponentiated
+
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""
         return super().to_dict(level, method) | {

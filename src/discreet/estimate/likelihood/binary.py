@@ -211,6 +211,11 @@ class BinaryRegression(LikelihoodFit):
         """
         return self.refit(LiteralRows(self.source))
 
+    @property
+    def exponentiated(self) -> str | None:
+        """What the exponentials of the coefficients are."""
+        return "odds ratios" if self.link == "logit" else None
+
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""
         designs = self.facts.designs

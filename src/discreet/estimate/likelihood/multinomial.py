@@ -178,6 +178,11 @@ class MultinomialRegression(LikelihoodFit):
             names=names, coefficients=frozen(effects), covariance=frozen(jacobian @ self.covariance @ jacobian.T)
         )
 
+    @property
+    def exponentiated(self) -> str | None:
+        """What the exponentials of the coefficients are."""
+        return "odds ratios"
+
     def naive(self) -> MultinomialRegression:
         """The same rows with the reports read as truths: what an analyst who ignores the randomisation gets."""
         rows = self._rows

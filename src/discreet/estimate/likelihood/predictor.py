@@ -145,6 +145,11 @@ class PredictorRegression(LikelihoodFit):
         stop = self.outcome_size - (self.family == "gaussian")
         return self.coefficients[stop - (len(self.classes) - 1) : stop]
 
+    @property
+    def exponentiated(self) -> str | None:
+        """What the exponentials of the coefficients are."""
+        return "odds ratios" if self.family == "logit" else None
+
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""
         return super().to_dict(level, method) | {"family": self.family, "classes": list(self.classes)}

@@ -100,6 +100,11 @@ class MEstimate(Coefficients):
         del bounds, method  # there is one method
         return ((self.status,) if self.status != "converged" else ()) + self.notes
 
+    @property
+    def exponentiated(self) -> str | None:
+        """What the exponentials of the coefficients are."""
+        return {"logistic": "odds ratios", "poisson": "rate ratios"}.get(self.loss)
+
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""
         return self._fit_data(level, method) | {"loss": self.loss, "method": self.method}
