@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.domains import Binary
 from discreet.errors import EstimationError
 from discreet.estimate.channels import Channels
 from discreet.estimate.value_numbers import value_numbers
 from discreet.manifest import Block
+from discreet.plain_text import one_line
 
 #: Beyond this many values a channel is not written out to see whether it tells them apart.
 _MAX_RANK = 1024
@@ -66,19 +68,35 @@ def questions(release: Any) -> list[Questions]:
     return found
 
 
+def _how(block: Block, name: str) -> str:
+    """The randomisation of a column and its promise; with others, which ones."""
+    own = block.of_column(name)
+    if not block.together:
+        return own.summary().split(": ", 1)[1]
+    others = ", ".join(f'"{one_line(other)}"' for other in block.columns if other != name)
+    level = f"column level ε = {own.guarantee.epsilon:.6g}, " if block.channels_of(name) else ""
+    beside = f"randomised together with {others}, " if others else ""
+    return f"{beside}{level}{block.guarantee.summary()}"
+
+
+def _numeric(truths: Any, size: int) -> tuple[str, ...]:
+    """Questions about numbers, where the values are, or have, any."""
+    try:
+        value_numbers(truths, size)
+    except EstimationError:
+        return ()
+    return ("mean", "total") if isinstance(truths, Binary) else ("mean", "quantile", "total")
+
+
 def _of_private(block: Block, name: str) -> Questions:
     truths = block.truths_of(name)
-    how = block.of_column(name).summary().split(": ", 1)[1]
+    how = _how(block, name)
     channels = block.channels_of(name)
     if not channels:
         return Questions(name, True, truths.describe(), how, ("mean", "quantile", "regression"))
     size = next(iter(channels.values())).shape[0]
     identified = size > _MAX_RANK or Channels.of(dict(channels) if len(channels) > 1 else channels[""]).is_identified()
-    try:
-        value_numbers(truths, size)
-        numeric: tuple[str, ...] = ("mean", "quantile", "total")
-    except EstimationError:
-        numeric = ()
+    numeric = _numeric(truths, size)
     if identified:
         return Questions(name, True, truths.describe(), how, ("frequencies", *numeric, "crosstab", "regression"))
     caveat = "its reports do not tell all values apart: frequencies, means and quantiles come as ranges"
