@@ -7,7 +7,8 @@ gradient ``S/(n + λ)``, to be subtracted. One record is in one leaf.
   moves the two by (1 + h)/2 and (1 − h)/2: exactly 1 together. Then Σh = u − v and n = u + v; what follows is
   arithmetic on released numbers.
 * ``laplace``, ``clamped``: the mean gradient, clipped to ±c *before* the noise, moves by at most
-  ``min(1/(1 + λ), 2c)``: with n records before, ``|h(n + λ) − S|/((n + λ)(n + 1 + λ)) ≤ (2n + λ)/((n + λ)(n + 1 + λ))``,
+  ``min(1/(1 + λ), 2c)``: with n records before,
+  ``|h(n + λ) − S|/((n + λ)(n + 1 + λ)) ≤ (2n + λ)/((n + λ)(n + 1 + λ))``,
   which is 1/(1 + λ) at n = 0 and 1 and falls from there. Clamping the noisy value to ±c again costs nothing.
 * ``bipartite``, ``optimum``: the mean gradient, clipped to half of that on either side of 0 and rounded to points, is
   randomised as one value: any two points are ε-private, so no sensitivity is needed.
