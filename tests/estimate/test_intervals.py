@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from discreet.errors import EstimationError
-from discreet.estimate import frequencies
+from discreet.estimate import binary_regression, frequencies
 from discreet.estimate.moments import conditional_variances
 from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse
 from tests.estimate.enumeration import count_law, report_tables, report_vectors
@@ -307,3 +307,12 @@ def test_clustered_intervals_cover_by_simulation():
     for method in ("wald", "wilson", "clopper-pearson"):
         assert 0.95 - 6 * math.sqrt(0.05 * 0.95 / runs) < covered[method] / runs < 0.99
     assert covered["ignored"] / runs < 0.88
+
+
+def test_synonyms_of_methods():
+    """Exact limits are Clopper and Pearson's, and the likelihood ratio of one coefficient is its profile."""
+    found = frequencies(counts=[60, 40], mechanism=BinaryResponse.warner("3/4"))
+    np.testing.assert_array_equal(found.interval(method="exact"), found.interval(method="clopper-pearson"))
+    X = np.column_stack([np.ones(200), np.linspace(-1, 1, 200)])
+    fit = binary_regression(X, np.arange(200) % 3 == 0, 0.9, 0.9)
+    np.testing.assert_array_equal(fit.interval(method="likelihood-ratio"), fit.interval(method="profile"))

@@ -56,11 +56,12 @@ def checked_weights(values: Any, n: int, first_row: int = 0, name: str = "weight
     weights = floats(values, name)
     checked_length(weights, n, name)
     # Squares of weights must not overflow.
-    usable = (weights >= 1 / limits.LARGEST_NUMBER) & (weights <= limits.LARGEST_NUMBER)
+    least, most = 1 / limits.LARGEST_NUMBER, limits.LARGEST_NUMBER
+    usable = (weights >= least) & (weights <= most)
     if not usable.all():
         raise EstimationError(
-            f"{name}: {row_of(~usable, first_row)} must be positive, and at most {limits.LARGEST_NUMBER:g}; leave out "
-            "rows that do not count"
+            f"{name}: {row_of(~usable, first_row)} must be positive, from {least:g} to {most:g}; leave out rows "
+            "that do not count"
         )
     return weights
 

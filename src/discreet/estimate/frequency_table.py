@@ -147,7 +147,7 @@ class Frequencies(Result):
         method : str, optional
             * "wilson": the share of a value's report, by its score, mapped through the estimator. The default
               where each frequency depends on one share: yes/no answers and generalised response.
-            * "clopper-pearson": the same with exact binomial limits; never below the level for a simple
+            * "clopper-pearson", or "exact": the same with exact binomial limits; never below the level for a simple
               random sample.
             * "chebyshev": all π with (π̂ − π)² ≤ V(π)/(n (1 − level)), V(π) the largest variance that is possible
               when the frequency is π. Rigorous for every n, distribution and channel; wide.

@@ -22,6 +22,8 @@ METHODS = (
     "anytime",
     "anytime-rigorous",
 )
+#: Methods that have two names in use: the interval with exact binomial limits is Clopper and Pearson's.
+SYNONYMS = {"exact": "clopper-pearson"}
 #: Rounding of one multiplication and one addition, in units of the larger term.
 _ROUNDING = 8 * np.finfo(float).eps
 
@@ -33,7 +35,8 @@ def checked_level(level: float) -> float:
 
 def checked_method(method: str) -> str:
     """The name of an interval method."""
-    return arguments.choice(method, "the interval method", METHODS, EstimationError)
+    known = SYNONYMS.get(method, method) if isinstance(method, str) else method
+    return arguments.choice(known, "the interval method", METHODS, EstimationError)
 
 
 def two_sided_quantile(level: float, degrees_of_freedom: float = math.inf) -> float:

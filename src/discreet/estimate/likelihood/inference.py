@@ -18,6 +18,8 @@ from discreet.estimate.likelihood.search import affected
 
 COVARIANCES = ("model", "observed", "robust", "cluster", "survey")
 INTERVALS = ("wald", "profile")
+#: The likelihood ratio of one coefficient, the others at their best, is its profile.
+SYNONYMS = {"likelihood-ratio": "profile"}
 _NEEDS = {"cluster": "clusters= and no strata", "survey": "strata="}
 
 

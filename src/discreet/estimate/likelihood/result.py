@@ -140,13 +140,14 @@ class LikelihoodFit(Coefficients):
         level : float
         method : {"wald", "profile"}, optional
             "wald" (default): estimate ± z × standard error; with clusters or strata Student's t in place of z.
-            "profile": the values that a likelihood-ratio test does not reject; slower, better in small samples. When
-            the estimate itself is infinite, as is common under strong randomisation, it is too short; yes/no fits
-            have "score" for that. Not with weights, clusters or strata, where the likelihood ratio has another
-            distribution.
+            "profile", or "likelihood-ratio": the values that a likelihood-ratio test does not reject; slower, better in
+            small samples. When the estimate itself is infinite, as is common under strong randomisation, it is too
+            short; yes/no fits have "score" for that. Not with weights, clusters or strata, where the likelihood ratio
+            has another distribution.
         """
         level = checked_level(level)
         method = self.default_interval if method is None else method
+        method = inference.SYNONYMS.get(method, method) if isinstance(method, str) else method
         method = arguments.choice(method, "the interval method", tuple(inference.INTERVALS), EstimationError)
         if method == "wald":
             quantile = two_sided_quantile(level, self.degrees_of_freedom)
