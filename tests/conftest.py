@@ -10,6 +10,16 @@ os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="discreet-tests-")
 
 from hypothesis import HealthCheck, settings
 
+from tests.parts import NOT_RUN
+
 # Examples are derived from the test itself, so that a run gives the same answer everywhere.
 settings.register_profile("discreet", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("discreet")
+
+
+def pytest_terminal_summary(terminalreporter):
+    """One visible line for every part that was not there."""
+    reasons = [str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", []) if report.longrepr]
+    told = {reason.split(NOT_RUN, 1)[1].strip() for reason in reasons if NOT_RUN in reason}
+    for reason in sorted(told):
+        terminalreporter.write_line(f"NOT RUN: {reason}", yellow=True)

@@ -23,6 +23,7 @@ LAYERS = [
     "estimate",
     "design",
     "publish",
+    "survey",
     "learning",
 ]
 EDGES = ["audit", "cli"]

@@ -16,6 +16,7 @@ from discreet.cli.plan import plan_command
 from discreet.cli.release import release_command
 from discreet.cli.show import show_command
 from discreet.cli.statistics import add_statistics
+from discreet.cli.survey import survey_app
 
 # Pretty tracebacks show local variables, and these can hold private values.
 app = typer.Typer(
@@ -33,6 +34,7 @@ app.command("release")(release_command)
 add_statistics(estimate_app)
 app.add_typer(estimate_app, name="estimate")
 app.command("show")(show_command)
+app.add_typer(survey_app, name="survey")
 app.command("audit")(audit_command)
 app.add_typer(keys_app, name="keys")
 app.command("demo")(demo_command)

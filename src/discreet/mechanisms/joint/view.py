@@ -66,7 +66,7 @@ class JointView(FiniteMechanism):
         return cells, cells
 
     @cached_property
-    def _pattern_weights(self) -> tuple[tuple[int, ...], int]:
+    def pattern_weights(self) -> tuple[tuple[int, ...], int]:
         """Integer weight of one report with each pattern, and their denominator."""
         chances = self.joint.pattern_chances(self.attributes)
         each = []
@@ -80,7 +80,7 @@ class JointView(FiniteMechanism):
     @property
     def denominator(self) -> int:
         """The sum of every row."""
-        return self._pattern_weights[1]
+        return self.pattern_weights[1]
 
     def _patterns(self) -> NDArray[np.int64]:
         """For every pair of truth and report, the pattern of attributes that agree."""
@@ -93,12 +93,12 @@ class JointView(FiniteMechanism):
         return pattern
 
     def _rows(self) -> Rows:
-        weights = self._pattern_weights[0]
+        weights = self.pattern_weights[0]
         return tuple(tuple(weights[p] for p in row) for row in self._patterns().tolist())
 
     def matrix(self) -> NDArray[np.float64]:
         """The channel in floats."""
-        weights, denominator = self._pattern_weights
+        weights, denominator = self.pattern_weights
         return np.array([weight / denominator for weight in weights])[self._patterns()]
 
     @cached_property
@@ -137,7 +137,7 @@ class JointView(FiniteMechanism):
         The channel is Σ_T λ_T E_T with orthogonal projections E_T, so its inverse is Σ_T E_T/λ_T.
         """
         if len(self.sizes) == 1:
-            (other, keep), denominator = self._pattern_weights
+            (other, keep), denominator = self.pattern_weights
             gap = keep - other
             return UniformInverse(self.sizes[0], denominator / gap, -other / gap)
         total = np.zeros(self.shape)

@@ -21,11 +21,25 @@ from discreet.plain_text import has_control
 #: The newest format of a plan that this version reads.
 FORMAT = 1
 
-TOP = ("format", "title", "missing_values", "budget", "survey", "output", "public", "private")
+TOP = ("format", "title", "missing_values", "budget", "survey", "output", "public", "private", "collect", "question")
 BUDGET = ("epsilon", "delta", "rows_per_person", "person")
 SURVEY = ("weight", "strata", "cluster")
 OUTPUT = ("order",)
 PUBLIC = ("columns",)
+#: Answers that are asked for on a page.
+COLLECT = (
+    "access",
+    "opens",
+    "closes",
+    "languages",
+    "smallest_cell",
+    "title",
+    "consent",
+    "contact",
+    "origins",
+    "margin",
+)
+QUESTION = ("column", "text", "help", "choices", "input", "required", "when")
 
 #: Designs that a respondent can follow; see ``mechanisms.BinaryResponse``.
 PROCEDURES = ("direct", "warner", "crosswise", "forced", "unrelated", "mangat", "kuk")

@@ -23,9 +23,11 @@ from discreet.manifest.document import Order
 from discreet.plain_text import one_line
 from discreet.privacy import Guarantee
 from discreet.publish.plan.blocks import read_block
+from discreet.publish.plan.collecting import Collect, read_collect
 from discreet.publish.plan.files import PlanFiles
 from discreet.publish.plan.grammar import BUDGET, FORMAT, LATER_PRIVATE, OUTPUT, PRIVATE, PUBLIC, SURVEY, TOP, Section
 from discreet.publish.plan.labels import LabelSpec, read_label
+from discreet.publish.plan.questions import Question, read_questions
 
 if TYPE_CHECKING:
     from discreet.design import Design
@@ -84,6 +86,8 @@ class Plan:
         For every block how its mechanism was chosen, with its certificate; None where the plan gives the mechanism.
     missing_values : tuple of str
         Texts that stand for a missing value in a CSV source, beside the empty cell.
+    collection, questions : Collect or None, tuple of Question
+        How people are asked, where the answers come from a page (:mod:`discreet.survey`).
 
     Examples
     --------
@@ -115,6 +119,8 @@ class Plan:
     path: Path | None = field(default=None, repr=False, compare=False)
     missing_values: tuple[str, ...] = ()
     designs: tuple[Design[Mechanism] | None, ...] = field(default=(), repr=False)
+    collection: Collect | None = field(default=None, repr=False)
+    questions: tuple[Question, ...] = field(default=(), repr=False)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, outside_files: bool = False) -> Self:
@@ -189,6 +195,7 @@ class Plan:
         _check_columns(public, blocks, budget)
         missing_values = _missing_values(top, blocks)
         order = top.section("output", OUTPUT).choice("order", ("shuffle", "keep")) or "shuffle"
+        collect = read_collect(top, survey, budget.rows_per_person, budget.person)
         return cls(
             title=top.text("title") if top.get("title") != "" else None,
             public=public,
@@ -206,6 +213,8 @@ class Plan:
             ),
             missing_values=missing_values,
             designs=designs,
+            collection=collect,
+            questions=read_questions(top, collect, public, blocks),
         )
 
     @cached_property

@@ -1,0 +1,226 @@
+"""The ``[[question]]`` tables of a plan: what people read for every column, and what they can answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from discreet.domains import Categorical, FiniteDomain, Grid, WithBlank
+from discreet.errors import PlanError
+from discreet.manifest import Block
+from discreet.plain_text import has_control
+from discreet.publish.plan.collecting import TEXT_CHARACTERS, Collect, Words, words, words_of
+from discreet.publish.plan.grammar import QUESTION, Section, at
+
+Input = Literal["radio", "select", "number", "list"]
+
+#: Choices that are shown one below the other; more of them are a list to choose from.
+_SHOWN = 7
+#: Choices of one question: a page that a phone loads at once, and a list that somebody can search.
+MOST_CHOICES = 1_000
+#: Questions of one survey.
+MOST_QUESTIONS = 200
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One possible answer: the value that stands in the table, and what people read."""
+
+    value: Any
+    label: Words
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked for one column.
+
+    Attributes
+    ----------
+    column : str
+        Where the answer goes.
+    text, help : Words, Words or None
+        The question, and a line below it.
+    choices : tuple of Choice
+        In the order of the codes; empty for numbers.
+    grid : Grid or None
+        The numbers that can be answered, where it is a number.
+    input : {"radio", "select", "number", "list"}
+        How it is answered. A "list" completes text that is typed; only public answers may have one.
+    required : bool
+        Whether it has to be answered.
+    private : bool
+        Whether the answer is randomised before it leaves the device.
+    """
+
+    column: str
+    text: Words
+    help: Words | None
+    choices: tuple[Choice, ...]
+    grid: Grid | None
+    input: Input
+    required: bool
+    private: bool
+
+    @property
+    def size(self) -> int:
+        """Number of different answers, a blank not counted."""
+        return len(self.choices) if self.grid is None else self.grid.points
+
+
+def read_questions(
+    top: Section, collect: Collect | None, public: tuple[str, ...], blocks: Sequence[Block]
+) -> tuple[Question, ...]:
+    """One question for every column that the plan names; rows that are told apart by ``by`` may do without one."""
+    if collect is None:
+        return ()
+    sections = top.sections("question", QUESTION)
+    if len(sections) > MOST_QUESTIONS:
+        raise PlanError(f"question has {len(sections)} entries, over the limit of {MOST_QUESTIONS}")
+    private = {name: block for block in blocks for name in block.columns}
+    asked: dict[str, Question] = {}
+    for section in sections:
+        name = section.text("column") or cast("str", section.required("column"))
+        if name not in private and name not in public:
+            raise PlanError(f'{section.at("column")} names "{name}", which is neither public nor private')
+        if name in asked:
+            raise PlanError(f'{section.at("column")} asks for "{name}" twice')
+        _refuse_branching(section, private)
+        asked[name] = _question(section, name, private.get(name), collect.languages)
+    assigned = {block.by for block in blocks if block.by is not None}
+    for name in (*private, *public):
+        if name not in asked and name not in assigned:
+            raise PlanError(f'question is missing for "{name}": every column of the plan is asked for')
+    for block in blocks:
+        _check_designs(block, asked)
+    return tuple(asked.values())
+
+
+def _question(section: Section, name: str, block: Block | None, languages: tuple[str, ...]) -> Question:
+    text = words(section, "text", languages)
+    if text is None:
+        raise PlanError(f"{section.at('text')} is missing")
+    if section.get("input") == "text":
+        raise PlanError(f"{section.at('input')}: free text cannot be randomised; list the answers under choices")
+    domain = _domain(section, name, block)
+    grid = domain if isinstance(domain, Grid) else _whole_numbers(domain) if "choices" not in section else None
+    choices = () if grid is not None else _choices(section, domain, languages)
+    kind = cast("Input | None", section.choice("input", ("radio", "select", "number", "list")))
+    if kind is None:
+        kind = "number" if grid is not None else "radio" if len(choices) <= _SHOWN else "select"
+    if (kind == "number") != (grid is not None):
+        raise PlanError(f"{section.at('input')} must be number for a grid, and for nothing else")
+    if kind == "list" and block is not None:
+        raise PlanError(f"{section.at('input')}: a private answer is chosen, not typed; use radio or select")
+    return Question(
+        column=name,
+        text=text,
+        help=words(section, "help", languages),
+        choices=choices,
+        grid=grid,
+        input=kind,
+        required=_required(section, block),
+        private=block is not None,
+    )
+
+
+def _required(section: Section, block: Block | None) -> bool:
+    """Public answers are required unless the plan says otherwise; private ones follow ``missing`` of their block."""
+    given = section.flag("required") if "required" in section else None
+    if block is None:
+        return given is not False
+    follows = block.missing == "reject"
+    if given is not None and given != follows:
+        why = 'missing = "category" makes the blank one more answer, which is randomised too'
+        raise PlanError(f"{section.at('required')} does not go with missing of the private block: {why}")
+    return follows
+
+
+def _domain(section: Section, name: str, block: Block | None) -> FiniteDomain:
+    if block is None:
+        return _public_domain(section)
+    domain = block.truths_of(name)
+    if not isinstance(domain, FiniteDomain):
+        raise PlanError(
+            f'{section.at("column")}: "{name}" is a number with noise, which a page cannot draw exactly; declare a '
+            "grid and another mechanism"
+        )
+    return domain.inner if isinstance(domain, WithBlank) else domain
+
+
+def _public_domain(section: Section) -> FiniteDomain:
+    given = section.required("choices")
+    path = section.at("choices")
+    if isinstance(given, Mapping):
+        inner = Section(given, path, ("grid",))
+        grid = Section(inner.required("grid"), inner.at("grid"), ("low", "high", "points"))
+        with at(grid.path):
+            return Grid(*(grid.required(key) for key in ("low", "high", "points")))
+    values = [one.get("value") if isinstance(one, Mapping) else one for one in _listed(given, path)]
+    for value in values:
+        if isinstance(value, str) and (not value or has_control(value)):
+            raise PlanError(f"{path}: a value is empty or holds a control character")
+    with at(path):
+        return Categorical(values)
+
+
+def _whole_numbers(domain: FiniteDomain) -> Grid | None:
+    """A long range of whole numbers is typed, not chosen."""
+    if domain.size <= _SHOWN or not all(type(domain.label(code)) is int for code in (0, 1, domain.size - 1)):
+        return None
+    first, second, last = (domain.label(code) for code in (0, 1, domain.size - 1))
+    if second != first + 1 or last != first + domain.size - 1:
+        return None
+    return Grid(first, last, domain.size)
+
+
+def _listed(given: Any, path: str) -> list[Any]:
+    if not isinstance(given, (list, tuple)) or not given:
+        raise PlanError(f"{path} must be a list of answers")
+    return list(given)
+
+
+def _choices(section: Section, domain: FiniteDomain, languages: tuple[str, ...]) -> tuple[Choice, ...]:
+    """The labels of all values, in the order of the codes."""
+    path = section.at("choices")
+    if domain.size > MOST_CHOICES:
+        raise PlanError(f"{path}: {domain.size:,} answers are over the limit of {MOST_CHOICES:,} for one question")
+    if "choices" not in section:
+        return tuple(Choice(value, _same(value, languages)) for value in domain.labels)
+    found: list[tuple[Any, Words]] = []
+    for i, one in enumerate(_listed(section.get("choices"), path)):
+        if isinstance(one, Mapping):
+            inner = Section(one, f"{path}[{i}]", ("value", *languages))
+            labels = {language: one[language] for language in languages if language in one}
+            found.append((inner.required("value"), words_of(labels, f"{path}[{i}]", languages)))
+        else:
+            found.append((one, _same(one, languages)))
+    labelled = {(type(value), value): label for value, label in found}
+    wanted = [(type(value), value) for value in domain.labels]
+    if len(labelled) != len(found) or set(labelled) != set(wanted):
+        raise PlanError(f"{path} must list every value of the domain once: {domain.describe()}")
+    return tuple(Choice(value, labelled[kind, value]) for kind, value in wanted)
+
+
+def _same(value: Any, languages: tuple[str, ...]) -> Words:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return Words(tuple((language, text[:TEXT_CHARACTERS]) for language in languages))
+
+
+def _refuse_branching(section: Section, private: Mapping[str, Block]) -> None:
+    if "when" not in section:
+        return
+    given = section.get("when")
+    named = [str(name) for name in given] if isinstance(given, Mapping) else [str(given)]
+    if any(name in private for name in named):
+        raise PlanError(
+            f"{section.at('when')} depends on a private answer: whether the question is shown would give it away"
+        )
+    raise PlanError(f"{section.at('when')} is not available in this version: everybody is asked every question")
+
+
+def _check_designs(block: Block, asked: Mapping[str, Question]) -> None:
+    """Where people choose the mode themselves, their choices name the designs."""
+    question = None if block.by is None else asked.get(block.by)
+    if question is not None and {str(choice.value) for choice in question.choices} != set(block.designs):
+        raise PlanError(f'question for "{block.by}": its choices must be the designs {", ".join(block.designs)}')

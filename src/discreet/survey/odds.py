@@ -1,0 +1,59 @@
+"""What a channel means to a respondent: "of 100 people with the same answer, about 73 send it"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from discreet.domains import Domain
+from discreet.mechanisms import FiniteMechanism
+
+#: Channels larger than this are described without their matrix.
+_WRITTEN_OUT = 512
+
+
+def odds(mechanism: FiniteMechanism, truths: Domain, reports: Domain) -> dict[str, str]:
+    """The key of a sentence in the words of a page, and the numbers in it.
+
+    >>> from discreet import Binary, mechanisms
+    >>> odds(mechanisms.BinaryResponse("3/4", "3/4"), Binary(), Binary())
+    {'say': 'odds', 'p': '75', 'q': '25'}
+    """
+    exposed = exposure(mechanism)
+    if exposed >= 1:
+        return {"say": "odds_direct"}
+    if exposed > 0:
+        return {"say": "odds_exposed", "p": of_100(exposed)}
+    if reports != truths or max(mechanism.shape) > _WRITTEN_OUT:
+        return {"say": "odds_code", "n": str(mechanism.shape[1])}
+    kept = mechanism.matrix().diagonal()
+    low, high = of_100(float(kept.min())), of_100(float(kept.max()))
+    if low != high:
+        return {"say": "odds_range", "p": low, "r": high}
+    return {"say": "odds", "p": low, "q": of_100(1 - float(kept.min()))}
+
+
+def exposure(mechanism: FiniteMechanism) -> float:
+    """The largest share of people with one answer who send a code that only this answer can give."""
+    if max(mechanism.shape) > _WRITTEN_OUT:
+        return float(mechanism.guarantee.exposure)
+    matrix = mechanism.matrix()
+    certain = (matrix > 0).sum(axis=0) == 1
+    return float(matrix[:, certain].sum(axis=1).max())
+
+
+def of_100(share: float) -> str:
+    """A share of 100 people, rounded; what is possible is never called nobody, nor what is uncertain everybody.
+
+    >>> of_100(0.7311), of_100(0.001), of_100(0.9999)
+    ('73', '<1', '>99')
+    """
+    if 0 < share < 0.005:
+        return "<1"
+    if 0.995 <= share < 1:
+        return ">99"
+    return str(round(100 * share))
+
+
+def protected(said: dict[str, Any]) -> bool:
+    """Whether the sentence describes an answer that no report shows for certain."""
+    return said["say"] not in ("odds_direct", "odds_exposed")
