@@ -94,6 +94,44 @@ def test_intervals_cover_rare_outcomes():
     assert np.all(covered / runs > 0.95 - 6.5 * np.sqrt(0.05 * 0.95 / runs))
 
 
+def cells(*counts):
+    """Two yes/no covariates after the intercept: rows and ones among their reports, for each pair of values."""
+    X, y = [], []
+    for (first, second), (n, ones) in zip([(0, 0), (0, 1), (1, 0), (1, 1)], counts, strict=True):
+        X += [[1.0, first, second]] * n
+        y += [1] * ones + [0] * (n - ones)
+    return np.array(X), np.array(y)
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        ((1223, 372), (124, 38), (141, 62), (12, 1)),
+        ((1218, 402), (134, 38), (140, 55), (8, 0)),
+        ((1196, 387), (141, 40), (144, 61), (19, 4)),
+    ],
+)
+def test_a_coefficient_without_bound_does_not_take_the_others_with_it(counts):
+    """Where the estimate of one coefficient is infinite the search for the others still starts near their own."""
+    X, y = cells(*counts)
+    test = score_test(X, y, float(np.exp(1) / (1 + np.exp(1))))
+    for j in range(3):
+        low, high = test.interval(j, 1.959964)
+        assert low < high
+        accepted = [b for b in np.linspace(-8, 8, 33) if test.statistic(j, b) < 3.8414]
+        assert len(accepted) > 1 or high - low < 1
+        assert all(low <= b <= high for b in accepted)
+
+
+def test_a_search_from_far_away_arrives():
+    """From a rejected centre the values between which the root changes its sign are found, however far they lie."""
+    X, y, p = survey(20_000, 2.0, 3)
+    test, moved = score_test(X, y, p), score_test(X, y, p)
+    moved._centre = moved._centre + np.array([40.0, -25.0])
+    for j in range(2):
+        np.testing.assert_allclose(moved.interval(j, 1.959964), test.interval(j, 1.959964), rtol=1e-5)
+
+
 def test_reports_that_contradict_the_model_have_no_interval():
     """Everybody reports 1 though at most 60 % should: every value is rejected, and the summary says so."""
     fit = estimate.binary_regression(np.ones((500, 1)), np.ones(500), 0.6, 0.6, names=["const"])

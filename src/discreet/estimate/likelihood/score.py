@@ -23,6 +23,7 @@ asymptotic tests of composite statistical hypotheses, in *Probability and Statis
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +37,8 @@ from discreet.estimate.likelihood.yes_no import report_probabilities
 _PILOT_PULL = 1.0
 #: A weak one, so that the equations always have a solution.
 _PULL = 1e-3
-#: The estimate is drawn back to linear predictors of this root mean square, and values are tried up to twice as far
-#: from it, on the scale of what the other columns leave of a column: what is accepted there is called infinite.
+#: An estimate is drawn back to this size, on the scale of what the other columns leave of a column, and values are
+#: tried up to twice as far from it: what is accepted there is called infinite.
 _FARTHEST_TRIED = 50.0
 #: Linear predictors of this root mean square are those of a step function, and no more is gained by going on.
 _STEP_FUNCTION_SIZE = 20 * _FARTHEST_TRIED
@@ -45,8 +46,9 @@ _STEP_FUNCTION_SIZE = 20 * _FARTHEST_TRIED
 _NEAREST_TO_CERTAIN = 1e-6
 #: Each value that is tried lies so much further out than the one before.
 _GROWTH = 2.0
-#: A root that exceeds its quantile by this much ends the search on its side. Beyond, what is left in the equation can
-#: only grow; the variance would have to grow more than tenfold for another value to be accepted.
+#: A root that exceeds its quantile by this much, with the sign of values that lie too far out, ends the search on its
+#: side. Beyond, what is left in the equation can only grow; the variance would have to grow more than tenfold for
+#: another value to be accepted.
 _REJECTED_FOR_GOOD = 5.0
 #: Longest Newton step, in units of linear predictors, and how steeply it may lead down again at its end.
 _LONGEST, _OVERSHOT = 20.0, 0.1
@@ -75,8 +77,7 @@ class ScoreTest:
         _, yes, slope = link.parts(self._X @ self._pilot + self._offset)
         if slope.max() > 0:  # otherwise every answer is certain in floats, and equal weights stay
             self._label_everyone(yes, slope / slope.max())
-        centre = self._solve(everything, self._offset, self._pilot, _PULL)
-        self._centre = centre * min(_FARTHEST_TRIED / max(math.sqrt(centre @ self._metric @ centre), 1e-300), 1.0)
+        self._centre = self._solve(everything, self._offset, self._pilot, _PULL)
         self._latest: dict[int, tuple[float, Floats]] = {}
 
     def _label_everyone(self, yes: Floats, slope: Floats) -> None:
@@ -159,28 +160,43 @@ class ScoreTest:
     def interval(self, column: int, quantile: float) -> tuple[float, float]:
         """From the lowest to the highest value that the test accepts, which is when ``|root| ≤ quantile``.
 
-        Values further and further out are tried on both sides of the estimate, and rejected ones are passed over. An
-        end is infinite when the furthest value is accepted. (nan, nan): every value that was tried is rejected.
+        Values further and further out are tried on both sides of the estimate, and rejected ones are passed over.
+        What is left in the equation is positive where a value is too low and negative where it is too high, so that
+        between two tried values of different signs there is one that is accepted. An end is infinite when the
+        furthest value is accepted. (nan, nan): every value is rejected, on one and the same side.
         """
-        centre = float(self._centre[column])
         # One over the root mean square of what the other columns leave of this one.
         unit = math.sqrt(float(np.linalg.inv(self._metric)[column, column]))
+        centre = float(np.clip(self._centre[column], -_FARTHEST_TRIED * unit, _FARTHEST_TRIED * unit))
         root, error = self._root(column, centre)
         step = min(quantile * error / 2, _FARTHEST_TRIED * unit / 8)
-        points = {centre: abs(root) - quantile}
+        roots = {centre: root}
         for side in (-1.0, 1.0):
             self._latest.pop(column, None)  # every solution starts from the one before
             for value in _further(centre, side * step, 2 * _FARTHEST_TRIED * unit):
-                points[value] = self._excess(column, value, quantile)
-                if points[value] > _REJECTED_FOR_GOOD:
+                roots[value] = self._root(column, value)[0]
+                if -side * roots[value] > quantile + _REJECTED_FOR_GOOD:
                     break
-        values = sorted(points)
-        inside = [place for place, value in enumerate(values) if points[value] <= 0]
+        values = sorted(roots)
+        if all(abs(root) > quantile for root in roots.values()):
+            values = self._with_a_zero(column, values, roots)
+        inside = [place for place, value in enumerate(values) if abs(roots[value]) <= quantile]
         if not inside:
             return math.nan, math.nan
         low = self._end(column, quantile, values, inside[0], -1)
         high = self._end(column, quantile, values, inside[-1], 1)
         return low / float(self._scale[column]), high / float(self._scale[column])
+
+    def _with_a_zero(self, column: int, values: list[float], roots: dict[float, float]) -> list[float]:
+        """The values, and between two of different signs the one with the root zero, where there are such."""
+        from scipy.optimize import brentq
+
+        for low, high in pairwise(values):
+            if roots[low] > 0 > roots[high]:
+                zero = float(brentq(lambda value: self._root(column, value)[0], low, high, xtol=1e-9, rtol=1e-9))
+                roots[zero] = self._root(column, zero)[0]
+                return sorted([*values, zero])
+        return values
 
     def _excess(self, column: int, value: float, quantile: float) -> float:
         return abs(self._root(column, value)[0]) - quantile
