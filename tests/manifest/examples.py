@@ -14,6 +14,7 @@ from discreet.manifest import (
     JointBlock,
     Manifest,
     NumericBlock,
+    RoundedBlock,
     Survey,
     composed_guarantee,
 )
@@ -167,6 +168,15 @@ EXAMPLES: dict[str, Manifest] = {
     ),
     "unbiased": manifest_of(
         block(UnbiasedResponse([[3, 1], [2, 2], [1, 3]], [-1, 0, 1], [-2, 2]), Grid(-1, 1, 3), ("mood",))
+    ),
+    "unbiased-rounded": manifest_of(
+        RoundedBlock(
+            columns=("mood", "pain"),
+            domain=Grid(-1, 1, 3),
+            reports=Categorical([-2.0, 2.0]),
+            mechanism=UnbiasedResponse([[3, 1], [2, 2], [1, 3]], [-1, 0, 1], [-2, 2]),
+            missing="public",
+        )
     ),
     "zero-inflated-laplace": laplace("52-bit"),
     "zero-inflated-laplace-exact": laplace("exact"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.domains.losses import HasLosses
 from discreet.manifest import ColumnBlock
-from discreet.mechanisms import FiniteMechanism, GeneralizedResponse
+from discreet.mechanisms import FiniteMechanism, GeneralizedResponse, UnbiasedResponse
 from discreet.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -113,8 +113,8 @@ def _comparison(block: Block, design: Design[Mechanism] | None, rows: int) -> Me
     from discreet.design import MetricDesign, compare
 
     metric = design if isinstance(design, MetricDesign) else None
-    if not isinstance(block, ColumnBlock):
-        return None
+    if not isinstance(block, ColumnBlock) or isinstance(block.mechanism, UnbiasedResponse):
+        return None  # unbiased numbers are not meant to be near the truth
     domain: Any = block.domain if metric is None else metric.domain
     if not isinstance(domain, HasLosses):
         return None

@@ -14,6 +14,7 @@ from discreet.plain_text import one_line
 if TYPE_CHECKING:
     from discreet.cli.choices import Choice
     from discreet.manifest import Block, JointBlock, NumericBlock
+    from discreet.mechanisms import UnbiasedResponse
     from discreet.publish import Plan
 
 
@@ -47,11 +48,14 @@ def design_command(
 def _block(block: Block, rows: int, level: float) -> dict[str, Any]:
     from discreet.design import margin
     from discreet.manifest import JointBlock, NumericBlock
+    from discreet.mechanisms import UnbiasedResponse
 
     if isinstance(block, JointBlock):
         return _together(block, rows, level)
     if isinstance(block, NumericBlock):
         return _numeric(block, rows, level)
+    if isinstance(block.mechanism, UnbiasedResponse):
+        return _unbiased(block, block.mechanism, rows, level)
     designs = block.channels_of(block.columns[0])
     margins: dict[str, float | str] = {}
     for name, mechanism in designs.items():
@@ -67,6 +71,28 @@ def _block(block: Block, rows: int, level: float) -> dict[str, Any]:
         "margin": margins if block.by else margins[""],
         "estimator": "unbiased",
     }
+
+
+def _unbiased(block: Block, mechanism: UnbiasedResponse, rows: int, level: float) -> dict[str, Any]:
+    """Unbiased numbers: how well their mean is known, at the worst distribution of the truth."""
+    from discreet.design.mean_precision import finite_mean_margin
+
+    return {
+        "columns": list(block.columns),
+        "mechanism": type(mechanism).__name__,
+        "guarantee": block.guarantee.to_dict(),
+        "points": mechanism.shape[0],
+        "range": [mechanism.points[0], mechanism.points[-1]],
+        "mean_margin": finite_mean_margin(mechanism, rows, level),
+    }
+
+
+def _unbiased_text(block: Block, facts: dict[str, Any]) -> list[str]:
+    low, high = facts["range"]
+    return [
+        f"  {_names(block)}: numbers from {low:g} to {high:g} on {facts['points']} points, {block.guarantee.summary()}",
+        f"    mean to ± {facts['mean_margin']:.4g}",
+    ]
 
 
 def _numeric(block: NumericBlock, rows: int, level: float) -> dict[str, Any]:
@@ -151,6 +177,7 @@ def _promise(plan: Plan, rows: int) -> list[str]:
 
 def _text(plan: Plan, blocks: list[dict[str, Any]], chosen: list[Choice], rows: int, level: float) -> str:
     from discreet.manifest import JointBlock, NumericBlock
+    from discreet.mechanisms import UnbiasedResponse
 
     lines = [f"Plan: {one_line(plan.title or '(no title)')}"]
     if plan.files:
@@ -164,6 +191,8 @@ def _text(plan: Plan, blocks: list[dict[str, Any]], chosen: list[Choice], rows: 
             lines.extend(_together_text(block, facts))
         elif isinstance(block, NumericBlock):
             lines.extend(_numeric_text(block, facts))
+        elif isinstance(block.mechanism, UnbiasedResponse):
+            lines.extend(_unbiased_text(block, facts))
         else:
             lines.extend(_frequencies_text(block, facts))
         if block.missing != "reject":

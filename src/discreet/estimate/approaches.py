@@ -19,6 +19,7 @@ from discreet.estimate.likelihood.random_intercept_result import RandomIntercept
 from discreet.estimate.m_estimation import by_formula as corrected
 from discreet.estimate.m_estimation.result import MEstimate
 from discreet.estimate.specification import Specification
+from discreet.mechanisms import UnbiasedResponse
 
 Fit: TypeAlias = BinaryRegression | MultinomialRegression | PredictorRegression | RandomInterceptRegression | MEstimate
 
@@ -78,6 +79,15 @@ def _only_outcome(asked: Specification) -> bool:
 
 def _yes_no_outcome(asked: Specification) -> bool:
     return _only_outcome(asked) and asked.size(asked.outcome) == 2
+
+
+def _classes_outcome(asked: Specification) -> bool:
+    """Values without an order of their own in the model; unbiased numbers are numbers unless classes are asked for."""
+    if not _only_outcome(asked):
+        return False
+    block = asked.block(asked.outcome)
+    numbers = block is not None and isinstance(block.mechanism, UnbiasedResponse)
+    return not (numbers and asked.family == "auto")
 
 
 def _only_one_predictor(asked: Specification) -> bool:
@@ -158,7 +168,7 @@ APPROACHES = (
     ),
     Approach(
         "a randomised outcome of several values",
-        _only_outcome,
+        _classes_outcome,
         ("multinomial",),
         ("likelihood",),
         likelihood.one_of_k_outcome,

@@ -34,6 +34,8 @@ class Column(Protocol):
 class ArrayColumn:
     """Report codes in memory, possibly of several designs."""
 
+    value_notes: tuple[str, ...] = ()
+
     def __init__(self, reports: Any, channels: Channels, designs: Any = None) -> None:
         self.codes = report_codes(reports)
         self._channels = channels
@@ -108,6 +110,7 @@ class ReleaseColumn:
     def __init__(self, release: Any, column: str) -> None:
         block = release.block(column)
         self.column = column
+        self.value_notes: tuple[str, ...] = block.value_notes
         self._domain = block.reports
         self._by: str | None = block.by
         designs: Mapping[str, Any] = block.designs if block.by is not None else {}

@@ -9,6 +9,7 @@ mean of x over those who have one is centre plus the ratio of the two means.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,6 +22,7 @@ from discreet.estimate.m_estimation.functionals import corrected_answers
 from discreet.estimate.m_estimation.losses import Expectation
 from discreet.estimate.m_estimation.sample import Sample, read_sample
 from discreet.estimate.tally import count_reports
+from discreet.mechanisms import UnbiasedResponse
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 
 #: A functional is identified when no direction that the channel erases changes it by more than this share.
@@ -47,22 +49,28 @@ class Scores(Protocol):
 
 
 class FiniteScores:
-    """Debiased answers of a randomised column with numbers for its values; nan is a blank."""
+    """Debiased answers of a randomised column with numbers for its values; nan is a blank.
+
+    Where numbers were rounded at random to the values, ``rounding`` is the most that this added to the variance of one.
+    """
 
     lost = 0
 
-    def __init__(self, channels: Channels, numbers: Floats, notes: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, channels: Channels, numbers: Floats, notes: tuple[str, ...] = (), rounding: float = 0.0
+    ) -> None:
         self.notes = notes
         known = ~np.isnan(numbers)
         if not known.any():
             raise EstimationError("no value of the column has a number")
         self.centre = float((numbers[known].min() + numbers[known].max()) / 2)
         own = np.where(known, numbers - self.centre, 0.0)
-        inverse = _inverse_for(channels, np.stack([own, known.astype(float)]))
+        inverse = inverse_for(channels, np.stack([own, known.astype(float)]))
         self._reports = channels.reports
         self._scores = np.stack([inverse(own), np.ones(self._reports) if known.all() else inverse(known * 1.0)], axis=1)
-        pairs = [own * own, own, own, known * 1.0]
-        self._products = np.stack([inverse(pair) for pair in pairs], axis=1).reshape(-1, 2, 2)
+        # The square of a number is at least that of its rounded value, on average, less the variance of rounding.
+        self._pairs = np.stack([own * own - rounding, own, own, known * 1.0])
+        self._channels = channels
         self.two_valued = None
         if numbers.size == 2 and known.all() and len(channels.mechanisms) == 1:
             own_variance, other = channels.conditional_variances
@@ -77,15 +85,29 @@ class FiniteScores:
         """The debiased products of these reports."""
         return np.asarray(self._products[values])
 
+    @cached_property
+    def _products(self) -> Floats:
+        try:
+            inverse = inverse_for(self._channels, self._pairs)
+        except NotIdentifiedError:
+            raise EstimationError(
+                "the design identifies the mean but not the squares of the numbers, without which there is no error of "
+                'the mean of this very table: use target="population"'
+            ) from None
+        return np.stack([inverse(pair) for pair in self._pairs], axis=1).reshape(-1, 2, 2)
 
-def _inverse_for(channels: Channels, needed: Floats) -> Callable[[Floats], Floats]:
-    """``c → a`` with ``Q a = c``: through A where every frequency is identified, else for these functionals alone."""
+
+def inverse_for(channels: Channels, needed: Floats) -> Callable[[Floats], Floats]:
+    """``c → a`` with ``Q a = c``: the values of unbiased numbers, else through A, else for these functionals alone."""
+    whole = channels.mechanisms[0] if len(channels.mechanisms) == 1 else None
+    if isinstance(whole, UnbiasedResponse) and all(_line(whole, row) is not None for row in needed):
+        return partial(_reported, whole)
     try:
         inverse = channels.inverse
     except NotIdentifiedError:
-        if len(channels.mechanisms) > 1:
+        if whole is None:
             raise
-        matrix = channels.mechanisms[0].matrix()
+        matrix = whole.matrix()
         least = np.linalg.pinv(matrix / np.sqrt(matrix.mean(axis=0)), rcond=_IN_RANGE)
         undo = least / np.sqrt(matrix.mean(axis=0))[:, None]
         for row in needed:
@@ -93,6 +115,22 @@ def _inverse_for(channels: Channels, needed: Floats) -> Callable[[Floats], Float
                 raise
         return lambda numbers: np.asarray(undo @ numbers)
     return inverse.scores
+
+
+def _line(mechanism: UnbiasedResponse, numbers: Floats) -> tuple[float, float] | None:
+    """Level and slope of numbers that lie on a line over the points; None where they do not."""
+    points = np.asarray(mechanism.points)
+    slope = float((numbers[-1] - numbers[0]) / (points[-1] - points[0]))
+    level = float(numbers[0] - slope * points[0])
+    off = np.abs(level + slope * points - numbers).max()
+    return (level, slope) if off <= _IN_RANGE * max(float(np.abs(numbers).max()), 1e-300) else None
+
+
+def _reported(mechanism: UnbiasedResponse, numbers: Floats) -> Floats:
+    """The number of every report, which needs no correction: on a line over the points, the same line over values."""
+    line = _line(mechanism, numbers)
+    assert line is not None  # asked before
+    return np.asarray(line[0] + line[1] * mechanism.values)
 
 
 class PublicScores:

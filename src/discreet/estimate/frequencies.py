@@ -177,7 +177,7 @@ def frequencies(
     evidence, left_out = collect(
         release, total, [column], target, weights=weights, strata=strata, clusters=clusters, groups=by
     )
-    notes = left_out_note(left_out)
+    notes = (*left_out_note(left_out), *column.value_notes)
     if method == "bounds":
         return bounds_from(evidence[0][1], channels, target, notes=notes, column=name)
     if by is None:

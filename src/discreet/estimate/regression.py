@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, overload
 
 from discreet import arguments, limits
@@ -88,7 +89,8 @@ def regression(
     release : Release
         Opened with `Release.open` or made by `release` or `Release.from_reports`.
     family : {"auto", "linear", "binary", "multinomial", "ordinal", "poisson", "quantile", "huber", "hinge"}
-        "auto": "binary" for an outcome with two values, "multinomial" for a randomised one with more, else "linear".
+        "auto": "binary" for an outcome with two values, "multinomial" for a randomised one with more that are
+        no unbiased numbers, else "linear".
         "ordinal" is the model of proportional odds.
     link : {"logit", "probit", "cauchit", "cloglog"}, optional
         For a yes/no outcome, logit by default. The last two are there for a randomised outcome only.
@@ -133,7 +135,15 @@ def regression(
     )
     approach = chosen(asked)
     fit = approach.fit(asked)
+    if notes := _predictor_notes(asked):
+        fit = replace(fit, notes=(*fit.notes, *notes))
     return side_by_side({"corrected": fit, "naive": approach.naive(asked, fit)}, level) if compare else fit
+
+
+def _predictor_notes(asked: Specification) -> list[str]:
+    """What is to be said of predictors whose numbers were rounded at random: a slope is that on the rounded numbers."""
+    blocks = {name: asked.block(name) for name in asked.randomised_predictors}
+    return [f'"{name}": {note}' for name, block in blocks.items() if block is not None for note in block.value_notes]
 
 
 def _policy(missing: str) -> Literal["error", "drop"]:

@@ -24,7 +24,7 @@ from discreet.estimate.linearised_means import ScoreMeans, ScoreSums
 from discreet.estimate.rows import Rows, is_release
 from discreet.estimate.survey import Roles
 from discreet.estimate.value_numbers import place_notes, value_names, value_numbers
-from discreet.manifest import NumericBlock
+from discreet.manifest import Block, NumericBlock, RoundedBlock
 from discreet.mechanisms import RecordMechanism
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 
@@ -159,13 +159,18 @@ def _of_release(release: Any, name: str, positions: Any, function: Function | No
         scores = BoxScores(block.mechanism, _checked(function))
         return ScoredColumn(release=release, total=total, reader=NumberColumn(name), scores=scores, name=name)
     column = ReleaseColumn(release, name)
-    scores = _finite_scores(column.channels, positions, function, name)
+    scores = _finite_scores(column.channels, positions, function, name, block)
     return ScoredColumn(release=release, total=total, reader=column, scores=scores, name=name)
 
 
-def _finite_scores(channels: Channels, positions: Any, function: Function | None, name: str | None) -> FiniteScores:
+def _finite_scores(
+    channels: Channels, positions: Any, function: Function | None, name: str | None, block: Block | None = None
+) -> FiniteScores:
     notes = place_notes(channels.labels, positions) if function is None else ()
-    return FiniteScores(channels, numbers_of(channels, positions, function, name), notes)
+    if block is not None and (function is not None or positions is not None):
+        notes = (*notes, *block.value_notes)
+    rounding = block.rounding_variance if isinstance(block, RoundedBlock) else 0.0
+    return FiniteScores(channels, numbers_of(channels, positions, function, name), notes, rounding)
 
 
 def numbers_of(channels: Channels, positions: Any, function: Function | None, name: str | None) -> Floats:

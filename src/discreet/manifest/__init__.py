@@ -1,6 +1,14 @@
 """What was done to a table, readable by anyone: the manifest, and the release that carries it."""
 
-from discreet.manifest.blocks import Block, ColumnBlock, DesignsByRow, FiniteBlock, JointBlock, NumericBlock
+from discreet.manifest.blocks import (
+    Block,
+    ColumnBlock,
+    DesignsByRow,
+    FiniteBlock,
+    JointBlock,
+    NumericBlock,
+    RoundedBlock,
+)
 from discreet.manifest.document import Column, Manifest, Survey, json_schema
 from discreet.manifest.promises import composed_guarantee
 from discreet.manifest.release import Release
@@ -15,6 +23,7 @@ __all__ = [
     "Manifest",
     "NumericBlock",
     "Release",
+    "RoundedBlock",
     "Survey",
     "composed_guarantee",
     "json_schema",

@@ -13,6 +13,7 @@ from discreet.manifest.blocks.finite import ColumnBlock, FiniteBlock
 from discreet.manifest.blocks.joint import JointBlock
 from discreet.manifest.blocks.numeric import NumericBlock
 from discreet.manifest.blocks.record import RecordBlock
+from discreet.manifest.blocks.rounded import RoundedBlock
 from discreet.manifest.checks import damaged, mapping
 from discreet.mechanisms import JointResponse, ZeroInflatedLaplace
 
@@ -26,6 +27,7 @@ __all__ = [
     "Missing",
     "NumericBlock",
     "RecordBlock",
+    "RoundedBlock",
     "design_name",
     "from_dict",
 ]
@@ -40,4 +42,6 @@ def from_dict(data: Any) -> Block:
         mechanism = mapping(data, "a block").get("mechanism")
         if mechanism is None:
             return DesignsByRow.from_dict(data)
+        if data.get("rounding"):
+            return RoundedBlock.from_dict(data)
         return KINDS.get(mapping(mechanism, "a mechanism").get("kind", ""), ColumnBlock).from_dict(data)

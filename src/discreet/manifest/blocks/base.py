@@ -107,6 +107,10 @@ class Block(ABC):
         for several columns that were randomised one by one.
         """
 
+    def code_dtype(self, name: str) -> np.dtype[Any]:
+        """What holds the codes of the truths of one column, and of its reports, one after the other."""
+        return np.promote_types(self.truths_of(name).code_dtype, self.reports_of(name).code_dtype)
+
     def encode(self, name: str, cells: pa.Array, *, text: bool = False) -> Cells:
         """Codes of the cells of one column: true values, or reports where it was collected."""
         domain = self.reports_of(name) if self.collected else self.truths_of(name)
@@ -151,6 +155,11 @@ class Block(ABC):
         """How far a δ that is recomputed may lie above the stated one: relative to it, and absolutely."""
         return 0.0, 0.0
 
+    @property
+    def value_notes(self) -> tuple[str, ...]:
+        """What the reader of an estimate of values, of a share or a quantile, must know of how they were read."""
+        return ()
+
     def omissions(self) -> Mapping[str, str]:
         """What its manifest leaves out, or says wrongly, because an earlier version wrote it: by subject."""
         return {}
@@ -182,7 +191,7 @@ class Block(ABC):
         """Rebuild from plain data; anything that does not fit together is a damaged manifest."""
         data = mapping(data, "a block")
         with damaged("a block"):
-            for key in ("reports", "by", "designs", "domains", "clip"):
+            for key in ("reports", "by", "designs", "domains", "clip", "rounding"):
                 if data.get(key) and key not in cls.KEYS:
                     raise ManifestError(f'the manifest is damaged: "{key}" does not go with the mechanism of its block')
             if not isinstance(data.get("collected"), bool):

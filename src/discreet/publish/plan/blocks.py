@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 from discreet.domains import Binary, Categorical, FiniteDomain, WithBlank
 from discreet.errors import PlanError
 from discreet.manifest.blocks import Block, ColumnBlock, DesignsByRow, Missing
-from discreet.mechanisms import BinaryResponse, ChannelResponse, FiniteMechanism, GeneralizedResponse
+from discreet.mechanisms import (
+    BinaryResponse,
+    ChannelResponse,
+    FiniteMechanism,
+    GeneralizedResponse,
+    UnbiasedResponse,
+)
 from discreet.mechanisms.procedures import PARAMETERS
 from discreet.plain_text import has_control
 from discreet.publish.plan.domains import read_finite
@@ -28,6 +34,7 @@ from discreet.publish.plan.joint import read_joint
 from discreet.publish.plan.large_domains import frequencies_mechanism
 from discreet.publish.plan.near import NEAR_MECHANISMS, near_mechanism
 from discreet.publish.plan.numeric import read_numeric
+from discreet.publish.plan.unbiased import unbiased_block, unbiased_mechanism
 
 if TYPE_CHECKING:
     from discreet.design import Design
@@ -61,6 +68,9 @@ def read_block(section: Section, files: PlanFiles) -> tuple[Block, Design[Mechan
     if mechanism is None:
         raise PlanError(f"{section.at('mechanism')} is missing; it must be one of {', '.join(MECHANISMS)}")
     chosen, design = _mechanism(section, mechanism, domain, files)
+    if isinstance(chosen, UnbiasedResponse):
+        with at(section.path):
+            return unbiased_block(columns, domain, chosen, missing), design
     reports = _reports(section, domain, chosen)
     with at(section.path):
         return ColumnBlock(columns=columns, domain=domain, reports=reports, mechanism=chosen, missing=missing), design
@@ -69,6 +79,8 @@ def read_block(section: Section, files: PlanFiles) -> tuple[Block, Design[Mechan
 def _mechanism(section: Section, name: str, domain: FiniteDomain, files: PlanFiles) -> Chosen:
     if name in NEAR_MECHANISMS:
         return near_mechanism(section, name, domain)
+    if name == "unbiased":
+        return unbiased_mechanism(section, domain)
     _refuse(section, NEAR, f"belongs to mechanism = {', '.join(NEAR_MECHANISMS)}")
     if name == "frequencies":
         return frequencies_mechanism(section, domain)

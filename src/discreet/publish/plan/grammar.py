@@ -78,6 +78,7 @@ MECHANISMS = (
     "joint",
     "zero-inflated-laplace",
     "frequencies",
+    "unbiased",
 )
 DOMAINS = ("binary", "categorical", "ordinal", "grid", "metric", "box")
 

@@ -33,7 +33,7 @@ def near_mechanism(section: Section, name: str, domain: FiniteDomain) -> Chosen:
     if name == "bipartite" and "prior" in section and section.get("high") != "best":
         raise PlanError(f'{section.at("prior")} shapes a bipartite response only with high = "best"')
     losses = _losses(section, name, domain)
-    prior = _prior(section)
+    prior = read_prior(section)
     if name == "exponential":
         with at(section.at("domain")):
             return ExponentialResponse(losses, epsilon), None
@@ -80,7 +80,8 @@ def _high(section: Section, size: int) -> Any:
     return high
 
 
-def _prior(section: Section) -> list[float] | None:
+def read_prior(section: Section) -> list[float] | None:
+    """How frequent each value is thought to be, where a plan says it."""
     prior = section.get("prior")
     if prior is None:
         return None

@@ -83,10 +83,7 @@ class Layout:
     def coded(self) -> pa.Schema:
         """Public columns, and a column of codes for every private one."""
         # Truths and reports lie in the same column, one after the other.
-        codes = {
-            name: np.promote_types(truths.code_dtype, self.reports[name].code_dtype)
-            for name, truths in self.truths.items()
-        }
+        codes = {name: block.code_dtype(name) for block in self.plan.blocks for name in block.columns}
         private = [(name, pa.from_numpy_dtype(dtype)) for name, dtype in codes.items()]
         return pa.schema([*self._public_types.items(), *private])
 
@@ -144,7 +141,8 @@ class Layout:
         arrays = batch.columns[:public]
         for reports, codes in zip(self.reports.values(), batch.columns[public:], strict=True):
             found = _as_numpy(codes)
-            arrays.append(decoded(reports, found.codes, found.missing))
+            # Numbers that were rounded left their reports in a column of floats.
+            arrays.append(decoded(reports, found.codes.astype(reports.code_dtype, copy=False), found.missing))
         return pa.RecordBatch.from_arrays(arrays, schema=self.released)
 
 
