@@ -41,7 +41,7 @@ SIGNATURES = {
     "compare": "domain epsilon n * prior",
     "compare_attributes": "joint",
     "detect_cheating": "share power * epsilon level prevalence truthful mirrored",
-    "expected_error": "domain epsilon prior",
+    "expected_error": "domain epsilon prior worst",
     "frequencies": "domain epsilon * criterion",
     "label": "epsilon delta covariates coefficients link criterion classes * reports",
     "label_with_pilot": "labels covariates epsilon delta share link criterion * pilot_epsilon randomness",

@@ -26,6 +26,43 @@ def test_check_numbers(size, epsilon, value):
     assert found.objective < design.bipartite(Ordinal(range(size)), epsilon, "best").objective
 
 
+@pytest.mark.parametrize(("size", "epsilon", "value"), [(5, 1.0, 1.254744), (12, 1.0, 3.470966), (25, 4.0, 1.853635)])
+def test_the_least_worst_case(size, epsilon, value):
+    """Certified; no known channel does better under its worst truth, and the optimum on average does worse there."""
+    domain = Ordinal(range(size))
+    losses = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
+    found = design.expected_error(domain, epsilon, worst=True)
+    assert round(found.objective, 6) == value
+    assert (losses * found.mechanism.matrix()).sum(axis=1).max() == pytest.approx(value, abs=1e-6)
+    assert 0 <= found.certificate.gap < 1e-6
+    assert epsilon * (1 - 1e-9) <= found.guarantee.epsilon <= epsilon
+    for other in (design.expected_error(domain, epsilon), *(design.bipartite(domain, epsilon, m) for m in (1, 2, 3))):
+        assert (losses * other.mechanism.matrix()).sum(axis=1).max() > value
+
+
+@given(st.integers(0, 10**6), st.integers(2, 7), st.floats(0.05, 5))
+@settings(max_examples=15, deadline=None)
+def test_the_worst_case_is_no_less_than_the_average_under_any_prior(seed, size, epsilon):
+    """The minimax theorem: the optimum under a prior is a lower bound, and the least favourable prior attains it."""
+    rng = np.random.default_rng(seed)
+    losses = rng.random((size, size))
+    np.fill_diagonal(losses, 0)
+    domain = Metric(range(size), losses)
+    found = design.expected_error(domain, epsilon, worst=True)
+    assert found.certificate.gap < 1e-6
+    assert found.guarantee.epsilon <= epsilon
+    for prior in (rng.dirichlet(np.ones(size)), rng.dirichlet(np.full(size, 0.3)), np.full(size, 1 / size)):
+        assert design.expected_error(domain, epsilon, prior).certificate.bound <= found.objective + 1e-9
+
+
+def test_a_prior_beside_the_worst_case_is_refused():
+    """And so are domains that are too large for it."""
+    with pytest.raises(DesignError, match="no prior"):
+        design.expected_error(Ordinal(range(3)), 1.0, [0.2, 0.3, 0.5], worst=True)
+    with pytest.raises(DesignError, match="150"):
+        design.expected_error(Ordinal(range(200)), 1.0, worst=True)
+
+
 def test_a_quarter_above_the_optimum():
     """At ε = .25 bipartite response costs about 25 % more than the optimum."""
     domain = Ordinal(range(25))

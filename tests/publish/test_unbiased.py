@@ -110,7 +110,7 @@ def test_blanks_are_public_or_refused():
 def test_numbers_outside_are_refused_without_being_told():
     """The row and the bounds are named, not the number."""
     table = pa.table({"hours": [1.0, 61.5], "sex": ["f", "f"]})
-    with pytest.raises(DomainError, match='"hours", row 1.*from 0 to 60') as caught:
+    with pytest.raises(DomainError, match=r'"hours", row 1.*from 0 to 60') as caught:
         release(table, plan())
     assert "61.5" not in str(caught.value)
 

@@ -265,7 +265,11 @@ def calls() -> Iterator[Call]:
     )
     yield Call("design.frequencies", design.frequencies, {"domain": 20, "epsilon": 1.0, "criterion": "total"})
     yield Call("design.mean", design.mean, {"domain": Grid(0, 1, 4), "epsilon": 1.0, "prior": None})
-    yield Call("design.expected_error", design.expected_error, {"domain": Grid(0, 1, 6), "epsilon": 1.0, "prior": None})
+    yield Call(
+        "design.expected_error",
+        design.expected_error,
+        {"domain": Grid(0, 1, 6), "epsilon": 1.0, "prior": None, "worst": False},
+    )
     yield Call("design.compare", design.compare, {"domain": Grid(0, 1, 6), "epsilon": 1.0, "n": 100, "prior": None})
     yield Call(
         "design.split_budget",

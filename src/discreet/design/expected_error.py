@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from discreet import arguments
 from discreet.arguments import Floats
 from discreet.design.ranked import MEASURE, checked_prior
 from discreet.design.result import MetricDesign, Optimality
@@ -18,8 +19,11 @@ from discreet.mechanisms.integers import power_of_two_rows
 from discreet.mechanisms.rounding import RELATIVE_TOLERANCE, checked_epsilon
 from discreet.privacy import certify
 
+WORST_MEASURE = "Expected error of a report under the worst truth"
 #: Largest domain: the programme has N² unknowns, and 300 values take about ten seconds.
 MAX_VALUES = 300
+#: The same for the worst case, whose programme is harder: 150 values take from three to forty seconds.
+MAX_WORST = 150
 #: The programme is solved at an ε that is this much smaller, so that rounding cannot carry the result above ε.
 _SHRINK = 0.5 * float(RELATIVE_TOLERANCE)
 #: Below this ε the rows differ by less than the programme's tolerance, and it answers with a constant.
@@ -30,8 +34,10 @@ _UNUSED_REPORT = 1e-10
 _END_TOLERANCE = 1e-9
 
 
-def expected_error(domain: Any, epsilon: float, prior: ArrayLike | None = None) -> MetricDesign[ChannelResponse]:
-    """The ε-private channel with the least prior-weighted expected error of all.
+def expected_error(
+    domain: Any, epsilon: float, prior: ArrayLike | None = None, worst: bool = False
+) -> MetricDesign[ChannelResponse]:
+    """The ε-private channel with the least prior-weighted expected error of all, or with the least in the worst case.
 
     Minimise ``Σ_x π_x loss(x, y) Q[x, y]`` subject to ``l_y ≤ Q[x, y] ≤ e^ε l_y`` and rows that sum to one: a sparse
     linear programme, solved by HiGHS. Its dual gives the certificate: for any numbers u_x
@@ -39,6 +45,10 @@ def expected_error(domain: Any, epsilon: float, prior: ArrayLike | None = None) 
         Σ_x u_x + min(0, min_y Σ_x min(π_x loss(x, y) − u_x, e^ε (π_x loss(x, y) − u_x)))
 
     is a lower bound on the error of *every* ε-private channel, which is recomputed here.
+
+    With ``worst`` the largest error over truths, ``max_x Σ_y loss(x, y) Q[x, y]``, is minimised instead, which needs no
+    prior. Its dual has the same bound with a prior of its own, the least favourable one: no channel has a smaller error
+    on average under it, so none has a smaller error in the worst case.
 
     Parameters
     ----------
@@ -48,6 +58,8 @@ def expected_error(domain: Any, epsilon: float, prior: ArrayLike | None = None) 
         The privacy level.
     prior : array, optional
         How frequent each truth is thought to be; equally frequent by default.
+    worst : bool
+        Minimise the expected error under the truth for which it is largest; there is no prior then.
 
     Notes
     -----
@@ -60,35 +72,46 @@ def expected_error(domain: Any, epsilon: float, prior: ArrayLike | None = None) 
     >>> found = expected_error(Ordinal(range(12)), 1.0)
     >>> round(found.objective, 6), found.certificate.gap < 1e-6
     (2.55051, True)
+    >>> least = expected_error(Ordinal(range(12)), 1.0, worst=True)
+    >>> round(least.objective, 6), least.certificate.gap < 1e-6    # under no truth more
+    (3.470966, True)
     """
     epsilon = checked_epsilon(epsilon)
+    worst = arguments.flag(worst, "worst", DesignError)
+    if worst and prior is not None:
+        raise DesignError("the worst case is over all truths and has no prior: leave out prior, or worst")
     if epsilon < _LEAST_EPSILON:
         raise PrivacyError(
             f"epsilon must be at least {_LEAST_EPSILON:g} for the optimal channel, not {epsilon:g}: its linear "
             "programme is solved in floats"
         )
     declared = with_losses(domain, DesignError)
-    losses = loss_matrix(declared, MAX_VALUES, DesignError)
+    losses = loss_matrix(declared, MAX_WORST if worst else MAX_VALUES, DesignError)
     weights = checked_prior(prior, len(losses))
     scale = float(losses.max()) or 1.0
-    costs = weights[:, None] * (losses / scale)
     least = math.exp(-epsilon * (1 - _SHRINK))
-    highest, above, multipliers = _solve(costs, least)
+    if worst:
+        highest, above, multipliers, weights = _solve_worst(losses / scale, least)
+    else:
+        highest, above, multipliers = _solve(weights[:, None] * (losses / scale), least)
+    costs = weights[:, None] * (losses / scale)
     channel = _polished(highest, above, least)
     rows = power_of_two_rows(channel)
     if certify(rows).epsilon > epsilon:  # so small an ε that the rounding of floats shows
         mechanism = ChannelResponse.private(rows, epsilon)
     else:
         mechanism = ChannelResponse(rows)
-    value = float((costs * mechanism.matrix()).sum()) * scale
+    errors = (losses * mechanism.matrix()).sum(axis=1)
+    value = float(errors.max() if worst else weights @ errors)
     bound = min(_dual_bound(costs, math.exp(epsilon), multipliers) * scale, value)
-    statement = "no ε-private channel at all has a smaller expected error, by the dual of the linear programme"
+    which = "largest expected error over truths" if worst else "expected error"
+    statement = f"no ε-private channel at all has a smaller {which}, by the dual of the linear programme"
     return MetricDesign(
         mechanism,
         value,
         Optimality(value, bound, statement),
         _notes(channel, losses, weights),
-        MEASURE,
+        WORST_MEASURE if worst else MEASURE,
         domain=declared,
         prior=None if prior is None else tuple(weights.tolist()),
     )
@@ -100,27 +123,52 @@ def _solve(costs: Floats, least: float) -> tuple[Floats, Floats, Floats]:
     In the unknowns of the programme ``Q = e^−ε h + t`` with ``0 ≤ t ≤ (1 − e^−ε) h``, whose coefficients stay between
     zero and one.
     """
-    from scipy import sparse
-    from scipy.optimize import linprog
-
     size = len(costs)
+    row_sums, caps = _constraints(size, least)
+    found = _run(np.concatenate([costs.reshape(-1), least * costs.sum(axis=0)]), caps, row_sums, size)
+    above = found.x[: size * size].reshape(size, size)
+    return found.x[size * size :], above, np.asarray(found.eqlin.marginals)
+
+
+def _solve_worst(losses: Floats, least: float) -> tuple[Floats, Floats, Floats, Floats]:
+    """The same for the largest error over truths, one more unknown; and the least favourable prior."""
+    from scipy import sparse
+
+    size = len(losses)
+    row_sums, caps = _constraints(size, least)
+    none = sparse.csr_matrix((size * size, 1))
+    own = sparse.block_diag([row[None, :] for row in losses])
+    errors = sparse.hstack([own, sparse.csr_matrix(least * losses), sparse.csr_matrix(-np.ones((size, 1)))])
+    limits = sparse.vstack([sparse.hstack([caps, none]), errors], format="csr")
+    sums = sparse.hstack([row_sums, sparse.csr_matrix((size, 1))], format="csr")
+    found = _run(np.append(np.zeros(size * size + size), 1.0), limits, sums, size)
+    above = found.x[: size * size].reshape(size, size)
+    # The multipliers of the errors sum to one; the solver's last digits are put right, and any prior gives a bound.
+    prior = np.maximum(-np.asarray(found.ineqlin.marginals)[size * size :], 0.0)
+    return found.x[size * size : -1], above, np.asarray(found.eqlin.marginals), prior / prior.sum()
+
+
+def _constraints(size: int, least: float) -> tuple[Any, Any]:
+    """Rows that sum to one, and ``t ≤ (1 − e^−ε) h``."""
+    from scipy import sparse
+
     ones = np.ones((1, size))
     row_sums = sparse.hstack(
         [sparse.kron(sparse.eye(size), ones), sparse.csr_matrix(np.full((size, size), least))], format="csr"
     )
     caps = sparse.hstack([sparse.eye(size * size), -(1 - least) * sparse.kron(ones.T, sparse.eye(size))], format="csr")
+    return row_sums, caps
+
+
+def _run(costs: Floats, limits: Any, sums: Any, size: int) -> Any:
+    from scipy.optimize import linprog
+
     found = linprog(
-        np.concatenate([costs.reshape(-1), least * costs.sum(axis=0)]),
-        A_ub=caps,
-        b_ub=np.zeros(size * size),
-        A_eq=row_sums,
-        b_eq=np.ones(size),
-        method="highs-ds",
+        costs, A_ub=limits, b_ub=np.zeros(limits.shape[0]), A_eq=sums, b_eq=np.ones(size), method="highs-ds"
     )
     if found.status != 0 or found.x is None:
         raise DesignError(f"the linear programme for {size} values could not be solved: use fewer values")
-    above = found.x[: size * size].reshape(size, size)
-    return found.x[size * size :], above, np.asarray(found.eqlin.marginals)
+    return found
 
 
 def _polished(highest: Floats, above: Floats, least: float) -> Floats:

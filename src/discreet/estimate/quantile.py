@@ -117,8 +117,7 @@ def quantile(
             target=target,
         )
         return bounds.quantile(p)
-    names, notes = value_names(channels.labels), column.value_notes
-    return _of_list(release, total, column, channels, numbers, p, target, aside, name, names, notes=notes)
+    return _of_list(release, total, column, channels, numbers, p, target, aside, name, value_names(channels.labels))
 
 
 def _kind(reports: Any, mechanism: Any) -> ZeroInflatedLaplace | str:
@@ -153,7 +152,6 @@ def _of_list(
     names: Mapping[float, Any],
     *,
     listed: bool = True,
-    notes: tuple[str, ...] = (),
 ) -> Quantiles:
     """Of a column with a list of values, through the frequencies of every group."""
     evidence, left_out = collect(release, total, [column], target, **aside)
@@ -170,7 +168,7 @@ def _of_list(
         degrees_of_freedom=np.array([part.spread.degrees_of_freedom for _, part in parts]),
         target=target,
         clustered=aside["clusters"] is not None,
-        notes=(*left_out_note(left_out), *notes),
+        notes=(*left_out_note(left_out), *getattr(column, "value_notes", ())),
         names=names,
     )
 

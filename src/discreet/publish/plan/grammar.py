@@ -45,7 +45,7 @@ QUESTION = ("column", "text", "help", "choices", "input", "required", "when")
 PROCEDURES = ("direct", "warner", "crosswise", "forced", "unrelated", "mangat", "kuk")
 DESIGN = (*PROCEDURES, "matrix", "file")
 #: Keys of mechanisms that report near the truth.
-NEAR = ("high", "prior", "missing_loss")
+NEAR = ("high", "prior", "missing_loss", "worst")
 #: Keys of columns that are randomised together.
 JOINT = ("domains", "epsilons", "total", "ratios", "method", "pairs")
 #: Keys of noise for numeric vectors.

@@ -28,6 +28,8 @@ def near_mechanism(section: Section, name: str, domain: FiniteDomain) -> Chosen:
             raise PlanError(f'{section.at(key)} does not belong to mechanism = "{name}"')
     if name != "bipartite" and "high" in section:
         raise PlanError(f'{section.at("high")} belongs to mechanism = "bipartite"')
+    if name != "expected-error" and "worst" in section:
+        raise PlanError(f'{section.at("worst")} belongs to mechanism = "expected-error"')
     if name == "exponential" and "prior" in section:
         raise PlanError(f"{section.at('prior')} has no part in the exponential mechanism")
     if name == "bipartite" and "prior" in section and section.get("high") != "best":
@@ -41,7 +43,7 @@ def near_mechanism(section: Section, name: str, domain: FiniteDomain) -> Chosen:
 
     with at(section.at("prior") if prior is not None else section.path):
         if name == "expected-error":
-            design: Design[FiniteMechanism] = expected_error(losses, epsilon, prior)
+            design: Design[FiniteMechanism] = expected_error(losses, epsilon, prior, section.flag("worst"))
         else:
             design = bipartite(losses, epsilon, _high(section, losses.size), prior)
     return design.mechanism, design

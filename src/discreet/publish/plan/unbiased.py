@@ -14,7 +14,7 @@ from discreet.publish.plan.near import read_prior
 if TYPE_CHECKING:
     from discreet.design import Design
 
-_FOREIGN = ("delta", "prevalence", "symmetric", "matrix", "file", "reports", "high", "missing_loss")
+_FOREIGN = ("delta", "prevalence", "symmetric", "matrix", "file", "reports", "high", "missing_loss", "worst")
 
 
 def unbiased_mechanism(section: Section, domain: FiniteDomain) -> tuple[UnbiasedResponse, Design[UnbiasedResponse]]:
