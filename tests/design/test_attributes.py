@@ -153,6 +153,88 @@ def test_pairs_free_can_erase_associations():
     assert kept[0, 1] == pytest.approx(kept[0, 0] * kept[1, 1], rel=1e-6)
 
 
+TRIPLES = [
+    ([2] * 3, [0.5] * 3, 1.2066),
+    ([2] * 5, [1.0] * 5, 2.8920),
+    ([4] * 10, [0.5] * 10, 2.2657),
+    ([2, 3, 4, 2, 3, 2], [1, 0.5, 2, 1, 1.5, 0.7], 4.0397),
+]
+
+
+@pytest.mark.parametrize(("sizes", "levels", "epsilon"), TRIPLES)
+def test_triples_are_kept(sizes, levels, epsilon):
+    """Every λ_S of two and three attributes is at least the product of theirs, at the least record level."""
+    found = design.attributes(sizes, levels, pairs="triples")
+    assert found.guarantee.epsilon == pytest.approx(epsilon, abs=1e-4)
+    assert found.certificate.gap < 1e-6
+    own, joint = found.mechanism.eigenvalues, found.mechanism
+    for size in (2, 3):
+        for table in itertools.combinations(range(len(sizes)), size):
+            assert joint.table_eigenvalue(table) >= math.prod(own[i] for i in table) * (1 - 1e-6)
+    assert design.attributes(sizes, levels).guarantee.epsilon < found.guarantee.epsilon < sum(levels)
+
+
+def test_pairs_alone_can_erase_triples():
+    """Five yes/no attributes at 1: the design that keeps pairs leaves nothing of any triple."""
+    joint = design.attributes([2] * 5, [1.0] * 5).mechanism
+    assert abs(joint.table_eigenvalue((0, 1, 2))) < 1e-9
+    assert joint.table_eigenvalue((0, 1)) == pytest.approx(joint.pair_eigenvalues()[0, 1])
+    assert joint.table_eigenvalue((3,)) == pytest.approx(joint.eigenvalues[3])
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(2, 4), st.floats(0.2, 3.0)), min_size=3, max_size=5),
+    st.integers(0, 10**6),
+)
+def test_the_tables_that_are_named_are_kept(attributes, seed):
+    """With all their parts, at a level between that of the free design and that of independent randomisation."""
+    sizes, levels = [a for a, _ in attributes], [e for _, e in attributes]
+    rng = np.random.default_rng(seed)
+    tables = [tuple(rng.choice(len(sizes), int(rng.integers(2, 4)), replace=False).tolist()) for _ in range(2)]
+    found = design.attributes(sizes, levels, pairs=tables)
+    own = found.mechanism.eigenvalues
+    for table in tables:
+        for size in range(2, len(table) + 1):
+            for part in itertools.combinations(table, size):
+                assert found.mechanism.table_eigenvalue(part) >= math.prod(own[i] for i in part) * (1 - 1e-6)
+    free = design.attributes(sizes, levels, pairs="free").guarantee.epsilon
+    assert free - 1e-7 <= found.guarantee.epsilon <= sum(levels) + 1e-7
+
+
+def test_the_programme_of_patterns_agrees_about_tables():
+    """Counts of attributes that are alike, or every attribute for itself: the same optimum."""
+    sizes, levels = [2, 2, 3, 3], [1.0, 1.0, 0.5, 0.5]
+    for pairs in ("keep", "triples", [(0, 1, 2)]):
+        one, other = (design.attributes(sizes, levels, method, pairs) for method in ("exact", "lp"))
+        assert one.guarantee.epsilon == pytest.approx(other.guarantee.epsilon, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ("quadruples", "triples"),
+        ([], "list of tables"),
+        ([(0,)], r"pairs\[0\] must name at least two"),
+        ([(0, 1), (1, 1)], r"pairs\[1\] must name at least two"),
+        ([(0, 7)], "from 0 to 3|at most 3"),
+        (3, "pairs"),
+    ],
+)
+def test_tables_that_make_no_sense_are_refused(pairs, message):
+    """One sentence each."""
+    with pytest.raises(DesignError, match=message):
+        design.attributes([2, 2, 3, 3], [1.0] * 4, pairs=pairs)
+
+
+def test_too_many_tables_are_refused_before_any_work():
+    """And many different attributes."""
+    with pytest.raises(DesignError, match="name the tables"):
+        design.attributes([2] * 16, np.linspace(0.5, 2, 16), pairs="triples")
+    with pytest.raises(DesignError, match="block of their own"):
+        design.attributes([2] * 30, np.linspace(0.5, 2, 30), pairs=[(0, 1, 2)])
+
+
 def test_thousand_identical_attributes():
     """A thousand identical attributes: counts only, certified, at the optimum."""
     found = design.attributes([4] * 1000, [0.5] * 1000)
@@ -228,7 +310,7 @@ def test_levels_for_a_total(sizes, ratios, total, pairs):
         (([2] * 5, [33, 34, 35, 36, 37], "lp"), PrivacyError, "does not meet these levels in floating point"),
         (([2] * 17, [1] * 17, "lp"), DesignError, "limited to 16 attributes, not 17"),
         (([2, 2], [1, 1], "magic"), DesignError, "method must be one of"),
-        (([2, 2], [1, 1], "exact", "some"), DesignError, 'pairs must be "keep" or "free"'),
+        (([2, 2], [1, 1], "exact", "some"), DesignError, 'pairs must be one of "free", "keep", "triples"'),
     ],
 )
 def test_bad_input(arguments, kind, message):

@@ -124,7 +124,7 @@ def _numeric_text(block: Block, facts: dict[str, Any]) -> list[str]:
 def _together(block: JointBlock, rows: int, level: float) -> dict[str, Any]:
     """Columns that are randomised together: what the alternatives would promise, and the margin of each column."""
     from discreet.design import compare_attributes, margin
-    from discreet.design.attributes.comparison import least_pair_information
+    from discreet.design.attributes.comparison import least_pair_information, least_triple_information
 
     joint = block.mechanism
     levels = [float(one) for one in joint.marginal_epsilons]
@@ -136,6 +136,7 @@ def _together(block: JointBlock, rows: int, level: float) -> dict[str, Any]:
         "marginal_epsilons": levels,
         "record_epsilon": compare_attributes(joint),
         "least_pair_information": least_pair_information(joint),
+        "least_triple_information": least_triple_information(joint),
         "margin": [margin(joint.view(i), rows, level) for i in range(len(levels))],
     }
 
@@ -157,6 +158,10 @@ def _together_text(block: Block, facts: dict[str, Any]) -> list[str]:
     if least is not None:
         warning = "" if least > LEAST_INFORMATION else ": some cross-table cannot be estimated"
         lines.append(f"    pairs keep at least {least:.3g} of the information of independent randomisation{warning}")
+    triples = facts["least_triple_information"]
+    if triples is not None:
+        warning = "" if triples > LEAST_INFORMATION else ': some table of three cannot be estimated (pairs = "triples")'
+        lines.append(f"    triples keep at least {triples:.3g} of it{warning}")
     for name, values, epsilon, value in zip(
         block.columns, facts["values"], facts["marginal_epsilons"], facts["margin"], strict=True
     ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,6 +14,7 @@ from discreet import arguments
 from discreet.design.attributes.cells import Cells
 from discreet.design.attributes.column_generation import generate
 from discreet.design.attributes.dual_bound import TRUSTED, quick_bound
+from discreet.design.attributes.kept_tables import WORDS, Tables, checked_pairs, kept_groups, refuse_too_large
 from discreet.design.attributes.linear_programme import MAX_PATTERN_ATTRIBUTES, Solution, solve_cells
 from discreet.design.attributes.published_heuristic import inductive
 from discreet.design.attributes.request import Request
@@ -25,7 +27,6 @@ from discreet.errors import DesignError, MechanismError, PrivacyError
 from discreet.mechanisms.joint import JointResponse
 
 METHODS = ("auto", "exact", "lp", "inductive", "kronecker")
-PAIRS = ("keep", "free")
 
 #: Cells up to which attributes that are alike are treated by counts, beyond sixteen attributes.
 _MAX_COUNT_CELLS = 20_000
@@ -45,7 +46,7 @@ _LEVEL_TOLERANCE = 1e-6
 
 
 def attributes(
-    sizes: Any, epsilons: Any, method: str = "auto", pairs: str = "keep", *, allow_raised: bool = False
+    sizes: Any, epsilons: Any, method: str = "auto", pairs: Any = "keep", *, allow_raised: bool = False
 ) -> AttributesDesign:
     """The smallest record-level ε at given marginal levels of several attributes.
 
@@ -69,9 +70,12 @@ def attributes(
         "lp": the linear programme over 2^k
         patterns of Yamamoto and Shibuya (2024), k ≤ 16. "inductive": their heuristic. "kronecker": every attribute
         on its own.
-    pairs : {"keep", "free"}
+    pairs : {"keep", "free", "triples"}, or a list of tables
         "keep": every cross-table of two attributes stays at least as informative as under independent
-        randomisation, λ_ij ≥ λ_i λ_j. "free": no such constraint; a cross-table may then become impossible.
+        randomisation, λ_ij ≥ λ_i λ_j. "triples": every table of three too, λ_ijk ≥ λ_i λ_j λ_k, which a regression on
+        two attributes needs. A list such as [(0, 1, 2), (1, 3)] keeps these tables and their parts, and no others.
+        "free": no such constraint; a cross-table may then become impossible. Tables beyond pairs are kept for up to 16
+        attributes, or more that are alike.
     allow_raised : bool
         The heuristic's fallback changes levels. One that it raises, which is less privacy than asked for, is refused
         unless this is set.
@@ -87,11 +91,13 @@ def attributes(
     (1.815643, 5.0)
     >>> round(attributes([4] * 10, [0.5] * 10).guarantee.epsilon, 3)
     1.909
+    >>> round(attributes([4] * 10, [0.5] * 10, pairs="triples").guarantee.epsilon, 3)
+    2.266
     """
     request = Request.of(sizes, epsilons)
     method = arguments.choice(method, "method", METHODS, DesignError)
     allow_raised = arguments.flag(allow_raised, "allow_raised", DesignError)
-    pairs = arguments.choice(pairs, "pairs", PAIRS, DesignError)
+    pairs = checked_pairs(pairs, request.count)
     if method == "inductive":
         return _inductive(request, pairs, allow_raised=allow_raised)
     if method == "kronecker" or request.count == 1:
@@ -99,7 +105,7 @@ def attributes(
     return _lp(request, pairs) if method == "lp" else _exact(request, pairs)
 
 
-def _kronecker(request: Request, pairs: str, method: str) -> AttributesDesign:
+def _kronecker(request: Request, pairs: str | Tables, method: str) -> AttributesDesign:
     mechanism = independent(request)
     statement = _DUALITY
     if request.count == 1:
@@ -107,7 +113,7 @@ def _kronecker(request: Request, pairs: str, method: str) -> AttributesDesign:
     return _design(request, mechanism, _quick(request), statement, "kronecker" if method == "auto" else method, pairs)
 
 
-def _inductive(request: Request, pairs: str, *, allow_raised: bool) -> AttributesDesign:
+def _inductive(request: Request, pairs: str | Tables, *, allow_raised: bool) -> AttributesDesign:
     found = inductive(request)
     if found.raised and not allow_raised:
         i = found.raised[0]
@@ -116,7 +122,7 @@ def _inductive(request: Request, pairs: str, *, allow_raised: bool) -> Attribute
             f"the heuristic would raise the level of attribute {i} from {request.epsilons[i]:g} to "
             f'{found.levels[i]:.4g}{more}, which is less privacy than asked for; use method="exact", or allow_raised'
         )
-    notes = ["the heuristic does not look at cross-tables"] if pairs == "keep" else []
+    notes = ["the heuristic does not look at cross-tables"] if pairs != "free" else []
     if found.changed:
         listed = ", ".join(f"{i}: {request.epsilons[i]:.4g} → {found.levels[i]:.4g}" for i in found.changed[:6])
         more = " …" if len(found.changed) > 6 else ""
@@ -141,23 +147,39 @@ def _never_above(request: Request, mechanism: JointResponse) -> JointResponse:
     return levelled(request, mechanism.law)
 
 
-def _lp(request: Request, pairs: str) -> AttributesDesign:
+def _lp(request: Request, pairs: str | Tables) -> AttributesDesign:
     if request.count > MAX_PATTERN_ATTRIBUTES:
         raise DesignError(
             f"the linear programme has 2^k variables and is limited to {MAX_PATTERN_ATTRIBUTES} attributes, "
             f'not {request.count}; method="exact" has no such limit'
         )
-    cells = Cells(request, tuple(range(request.count)), pairs == "keep")
+    tables = pairs
+    if isinstance(pairs, str):  # the programme of the paper: every attribute stands for itself
+        tables = tuple(itertools.combinations(range(request.count), min(WORDS[pairs], request.count)))
+    kept = () if pairs == "free" else kept_groups(request, tables)[1]
+    cells = Cells(request, tuple(range(request.count)), kept)
     found = _from_cells(request, cells, solve_cells, "lp", pairs)
     if not _meets(request, found.mechanism):
         raise PrivacyError("the linear programme does not meet these levels in floating point: they are too high")
     return found
 
 
-def _exact(request: Request, pairs: str) -> AttributesDesign:
-    if _few_cells(merged := request.merged()):
+def _exact(request: Request, pairs: str | Tables) -> AttributesDesign:
+    merged = request.merged()
+    few = _few_cells(merged)
+    named = not isinstance(pairs, str)
+    if pairs not in ("keep", "free") and (not few or (named and request.count > MAX_PATTERN_ATTRIBUTES)):
+        raise DesignError(
+            f"tables beyond pairs are kept for up to {MAX_PATTERN_ATTRIBUTES} attributes, or all triples of more that "
+            f"are alike, not for {request.count}: put the attributes whose tables matter into a block of their own"
+        )
+    if few:
+        groups, kept = kept_groups(merged, pairs)
+        cells = Cells(merged, groups, kept)
+        if pairs not in ("keep", "free"):
+            refuse_too_large(kept, cells.count)
         try:
-            found = _from_cells(merged, Cells(merged, merged.groups, pairs == "keep"), generate, "exact", pairs)
+            found = _from_cells(merged, cells, generate, "exact", pairs)
         except (PrivacyError, MechanismError):  # levels so high or so unequal that floats cannot tell the cells apart
             return _fallback(request, 0.0, pairs)
         if not _meets(request, found.mechanism):
@@ -183,19 +205,21 @@ def _few_cells(request: Request) -> bool:
     return request.count <= MAX_PATTERN_ATTRIBUTES or (cells <= _MAX_COUNT_CELLS and len(members) <= _MAX_COUNT_GROUPS)
 
 
-def _fallback(request: Request, bound: float, pairs: str) -> AttributesDesign:
+def _fallback(request: Request, bound: float, pairs: str | Tables) -> AttributesDesign:
     """The better of two designs that need no fitting; what is proved of a better one is still said."""
     return _design(request, simplest(request), max(bound, _quick(request)), _DUALITY, "exact", pairs, (_SIMPLEST,))
 
 
 def _from_cells(
-    request: Request, cells: Cells, solve: Callable[[Cells], Solution], method: str, pairs: str
+    request: Request, cells: Cells, solve: Callable[[Cells], Solution], method: str, pairs: str | Tables
 ) -> AttributesDesign:
     found = solve(cells)
     mechanism = levelled(request, grouped_law(request, cells.groups, found.g, found.log_rho))
     statement = _DUALITY
-    if pairs == "keep":
-        statement = "no mechanism with these attribute levels that keeps every cross-table goes below it, by duality"
+    if pairs != "free":
+        tables = {"keep": "every cross-table", "triples": "every table of two or three attributes"}
+        which = tables[pairs] if isinstance(pairs, str) else "the tables named"
+        statement = f"no mechanism with these attribute levels that keeps {which} goes below it, by duality"
     bound = max(record_level(found.log_bound) * (1 - TRUSTED), _largest(request))
     return _design(request, mechanism, bound, statement, method, pairs)
 
@@ -237,7 +261,7 @@ def _design(
     bound: float,
     statement: str,
     method: str,
-    pairs: str,
+    pairs: str | Tables,
     notes: tuple[str, ...] = (),
 ) -> AttributesDesign:
     value = mechanism.guarantee.epsilon

@@ -6,14 +6,16 @@ attributes different the cells are the 2^k patterns; k identical ones have k + 1
 ρ = 1/(r − 1) the programme reads
 
     maximise ρ   subject to   E[g (B_i − p_i)]/d_i = ρ                       for every attribute
-                              E[g (χ_i χ_j − λ_i λ_j)]/(λ_i λ_j) ≥ ρ         for every pair, to keep cross-tables,
+                              E[g (χ_S − λ_S⁰)]/λ_S⁰ ≥ ρ                     for every table S to keep,
 
-expectations being under the uniformly random answer.
+expectations being under the uniformly random answer, with χ_S = Π χ_i and λ_S⁰ = Π λ_i over the attributes of S, which
+is what independent randomisation has.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -34,13 +36,14 @@ class Cells:
     request : Request
     groups : tuple of int
         The group of every attribute.
-    pairs : bool
-        Whether cross-tables are to be kept.
+    kept : tuple of tuples of int
+        The tables to keep, each as the groups of its attributes: (0, 0, 2) is every table of two attributes of the
+        first group and one of the third.
     """
 
     request: Request
     groups: tuple[int, ...]
-    pairs: bool
+    kept: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if self.count > MAX_CELLS:
@@ -95,28 +98,38 @@ class Cells:
             out.append(self._along(g, surplus / self.request.excess[i]))
         return np.array(out)
 
+    def _mean_of_products(self, g: int, count: int) -> Floats:
+        """E[Π χ_i] over ``count`` attributes of one group, given how many of the group are truthful; over all cells.
+
+        Every set of so many members is as likely as any other: χ is 1 for a truthful one and −1/(a − 1) otherwise.
+        """
+        n, a = self.members[g], float(self.request.a[self._first[g]])
+        values = [
+            math.fsum(
+                math.comb(c, j) * math.comb(n - c, count - j) * (-1 / (a - 1)) ** (count - j) for j in range(count + 1)
+            )
+            / math.comb(n, count)
+            for c in range(n + 1)
+        ]
+        return self._along(g, np.array(values))
+
     @cached_property
-    def pair_rows(self) -> Floats:
-        """(χχ − λλ)/λλ for every pair of groups, and within groups of two or more."""
+    def kept_rows(self) -> Floats:
+        """(χ_S − Π λ_i)/Π λ_i for every kind of table S to keep, χ_S = Π χ_i over its attributes."""
         lam = [float(self.request.eigenvalues[i]) for i in self._first]
-        chi = []
-        for g, n in enumerate(self.members):
-            a = self.request.a[self._first[g]]
-            chi.append((a * np.arange(n + 1.0) / n - 1) / (a - 1))
         out = []
-        for g, n in enumerate(self.members):
-            if n > 1:
-                a, c = self.request.a[self._first[g]], np.arange(n + 1.0)
-                both = (a * a * c * (c - 1) / (n * (n - 1)) - 2 * a * c / n + 1) / (a - 1) ** 2
-                out.append(self._along(g, both / lam[g] ** 2 - 1))
-            for h in range(g + 1, len(self.members)):
-                out.append(self._along(g, chi[g]) * self._along(h, chi[h]) / (lam[g] * lam[h]) - 1)
+        for kind in self.kept:
+            counts = Counter(kind)
+            product = np.ones(self.count)
+            for g, count in counts.items():
+                product = product * self._mean_of_products(g, count) / lam[g] ** count
+            out.append(product - 1)
         return np.array(out).reshape(len(out), self.count)
 
     @cached_property
     def features(self) -> Floats:
-        """All rows: attributes first, then pairs when they are to be kept."""
-        return np.vstack([self.rows, self.pair_rows]) if self.pairs and self.request.count > 1 else self.rows
+        """All rows: attributes first, then the tables to keep."""
+        return np.vstack([self.rows, self.kept_rows]) if self.kept and self.request.count > 1 else self.rows
 
     @cached_property
     def guess(self) -> tuple[Floats, float]:
@@ -141,7 +154,7 @@ class Cells:
         return np.asarray(np.exp(exponent - top) * np.expm1(-exponent) / np.expm1(-top))
 
     def log_value(self, multipliers: Floats) -> float:
-        """``ln E[(Σ_m w_m feature_m)₊]``: with Σ w = 1 and w ≥ 0 for pairs, an upper bound on ln ρ of any mechanism."""
+        """``ln E[(Σ_m w_m feature_m)₊]``: with Σ w = 1, and w ≥ 0 for tables, an upper bound on ln ρ."""
         score = multipliers @ self.features
         positive = score > 0
         if not positive.any():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -14,6 +15,8 @@ from discreet.mechanisms.joint import JointResponse
 
 #: Attributes up to which all pairs are looked at for a summary.
 _SHOWN_PAIRS = 60
+#: The same for triples, of which there are more.
+_SHOWN_TRIPLES = 8
 
 
 def least_pair_information(joint: JointResponse) -> float | None:
@@ -23,6 +26,15 @@ def least_pair_information(joint: JointResponse) -> float | None:
     values = joint.pair_eigenvalues()
     ratio = np.abs(values / np.outer(np.diag(values), np.diag(values)))
     return float(ratio[~np.eye(len(values), dtype=bool)].min())
+
+
+def least_triple_information(joint: JointResponse) -> float | None:
+    """The smallest |λ_ijk|/(λ_i λ_j λ_k); None for two attributes, or for so many that it takes long."""
+    if not 2 < len(joint.sizes) <= _SHOWN_TRIPLES:
+        return None
+    own = joint.eigenvalues
+    triples = itertools.combinations(range(len(joint.sizes)), 3)
+    return min(abs(joint.table_eigenvalue(triple)) / float(np.prod(own[list(triple)])) for triple in triples)
 
 
 def compare_attributes(joint: JointResponse) -> dict[str, float | str]:

@@ -19,7 +19,7 @@ _TOTAL_TOLERANCE_OF_THRESHOLDS = 3e-3
 _ROUNDS = 60
 
 
-def attributes_for_total(sizes: Any, ratios: Any, total: float, pairs: str = "keep") -> AttributesDesign:
+def attributes_for_total(sizes: Any, ratios: Any, total: float, pairs: Any = "keep") -> AttributesDesign:
     """The largest marginal levels in given ratios whose record-level ε is at most a total.
 
     Parameters
@@ -30,7 +30,7 @@ def attributes_for_total(sizes: Any, ratios: Any, total: float, pairs: str = "ke
         Relative sizes of the levels; (1, 1, 2) gives the third attribute twice the level of the others.
     total : float
         The record-level ε that must not be exceeded.
-    pairs : {"keep", "free"}
+    pairs : {"keep", "free", "triples"}, or a list of tables
         As for :func:`attributes`.
 
     Examples

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.arguments import Floats
-from discreet.design.attributes.comparison import least_pair_information
+from discreet.design.attributes.comparison import least_pair_information, least_triple_information
 from discreet.design.result import Design
 from discreet.mechanisms.joint import JointResponse
 
@@ -21,15 +21,15 @@ class AttributesDesign(Design[JointResponse]):
         The marginal levels asked for.
     method : str
         How it was found.
-    pairs : {"keep", "free"}
-        Whether every cross-table stays at least as informative as under independent randomisation.
+    pairs : {"keep", "free", "triples"}, or tuple of tables
+        Which tables stay at least as informative as under independent randomisation.
     changed : tuple of int
         Attributes whose level is not the requested one (only the published heuristic changes any).
     """
 
     requested: tuple[float, ...] = ()
     method: str = ""
-    pairs: str = "keep"
+    pairs: str | tuple[tuple[int, ...], ...] = "keep"
     changed: tuple[int, ...] = ()
 
     @property
@@ -66,6 +66,8 @@ class AttributesDesign(Design[JointResponse]):
         ]
         if (least := least_pair_information(self.mechanism)) is not None:
             lines.append(f"Information about pairs, relative to independent randomisation: at least {least:.3g}.")
+        if (least := least_triple_information(self.mechanism)) is not None:
+            lines.append(f"Information about triples, by the same measure: at least {least:.3g}.")
         return "\n".join(lines)
 
     __str__ = summary
@@ -75,7 +77,7 @@ class AttributesDesign(Design[JointResponse]):
         return {
             **super().to_dict(),
             "method": self.method,
-            "pairs": self.pairs,
+            "pairs": self.pairs if isinstance(self.pairs, str) else [list(table) for table in self.pairs],
             "requested": list(self.requested),
             "marginal_epsilons": self.marginal_epsilons.tolist(),
             "changed": list(self.changed),

@@ -162,11 +162,10 @@ def _check_information(values: Floats, members: Members, names: Sequence[str]) -
     if len(members) == 1 and abs(found) < _ERASED:
         raise NotIdentifiedError(f"the joint randomisation left nothing of column {named} (λ = {found:.2g})")
     if len(members) > 1 and abs(found) < LEAST_INFORMATION * abs(independent):
-        advice = (
-            'a plan with pairs = "keep" keeps it'
-            if len(members) == 2
-            else 'pairs = "keep" protects two columns at a time; method = "kronecker" keeps all of them'
-        )
+        table = ", ".join(f'"{names[i]}"' for i in members)
+        word = {2: "keep", 3: "triples"}.get(len(members))
+        every = f', pairs = "{word}" every one like it' if word else ""
+        advice = f"a plan with pairs = [[{table}]] keeps this table{every}"
         raise NotIdentifiedError(
             f"the joint randomisation left {abs(found) / abs(independent):.1%} of the information about how {named} go "
             f"together (λ = {found:.2g}, {independent:.2g} under independent randomisation), which this model needs; "

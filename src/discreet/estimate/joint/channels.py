@@ -112,9 +112,9 @@ def check_information(view: JointView) -> None:
         independent = float(np.prod([values[(i,)] for i in members]))
         if abs(value) < LEAST_INFORMATION * independent:
             named = " and ".join(str(view.attributes[i]) for i in members)
-            advice = 'a design with pairs="keep" keeps it'
-            if len(members) > 2:
-                advice = "designs keep the tables of two attributes; kronecker designs keep all"
+            table = tuple(view.attributes[i] for i in members)
+            words = {2: 'a design with pairs="keep" keeps it', 3: 'a design with pairs="triples" keeps it'}
+            advice = words.get(len(members), f"a design with pairs=[{table}] keeps it")
             raise NotIdentifiedError(
                 f"the joint randomisation left {abs(value) / independent:.1%} of the information about the association "
                 f"of attributes {named} (λ = {value:.2g}, {independent:.2g} under independent randomisation): "

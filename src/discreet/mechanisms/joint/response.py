@@ -160,6 +160,18 @@ class JointResponse(RecordMechanism):
         np.fill_diagonal(pairs, kept * scale * (rates - 1 / sizes))
         return np.asarray(pairs)
 
+    def table_eigenvalue(self, attributes: Sequence[int]) -> float:
+        """λ_S = E[Π_{i∈S} χ_i]: how much survives of how these attributes go together.
+
+        Under independent randomisation it is the product of their own λ_i.
+        """
+        chosen = tuple(attributes)
+        chances = np.array([float(one) for one in self.pattern_chances(chosen)])
+        for size in (self.sizes[i] for i in chosen):  # one attribute after the other, the first running slowest
+            lies, truths = np.split(chances, 2)
+            chances = truths - lies / (size - 1)
+        return float(chances[0])
+
     def pattern_chances(self, attributes: Sequence[int]) -> tuple[Fraction, ...]:
         """The 2^m probabilities that exactly these of m attributes are reported truthfully, post-channels included."""
         m = len(tuple(attributes))

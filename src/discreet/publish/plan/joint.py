@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from discreet.domains import FiniteDomain, WithBlank
 from discreet.errors import PlanError
@@ -27,7 +27,7 @@ def read_joint(section: Section, files: PlanFiles) -> tuple[JointBlock, Attribut
     domains = _domains(section, columns, files)
     if missing == "category":
         domains = tuple(WithBlank(domain) for domain in domains)
-    design = _design(section, [domain.size for domain in domains])
+    design = _design(section, columns, [domain.size for domain in domains])
     if design.changed:
         i = design.changed[0]
         raise PlanError(
@@ -54,10 +54,27 @@ def _domains(section: Section, columns: tuple[str, ...], files: PlanFiles) -> tu
     return tuple(read_finite(domain, f"{path}[{i}]", files) for i, domain in enumerate(given))
 
 
-def _design(section: Section, sizes: list[int]) -> AttributesDesign:
+def _pairs(section: Section, columns: tuple[str, ...]) -> Any:
+    """Which tables are kept: one of three words, or lists of column names."""
+    given = section.get("pairs")
+    if given is None or isinstance(given, str):
+        return section.choice("pairs", ("keep", "free", "triples")) or "keep"
+    listed = isinstance(given, (list, tuple)) and all(isinstance(table, (list, tuple)) and table for table in given)
+    if not listed or not given:
+        raise PlanError(
+            f'{section.at("pairs")} must be "keep", "free", "triples" or a list of tables, each a list of column names'
+        )
+    for i, table in enumerate(given):
+        for name in table:
+            if name not in columns:
+                raise PlanError(f"{section.at('pairs')}[{i}] must name columns of the block: {', '.join(columns)}")
+    return [tuple(columns.index(name) for name in table) for table in given]
+
+
+def _design(section: Section, columns: tuple[str, ...], sizes: list[int]) -> AttributesDesign:
     from discreet.design import attributes, attributes_for_total
 
-    pairs = section.choice("pairs", ("keep", "free")) or "keep"
+    pairs = _pairs(section, columns)
     if ("epsilons" in section) == ("total" in section):
         raise PlanError(f"{section.path} needs either epsilons, or total and ratios")
     if "epsilons" in section:
