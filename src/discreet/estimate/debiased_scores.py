@@ -56,9 +56,7 @@ class FiniteScores:
 
     lost = 0
 
-    def __init__(
-        self, channels: Channels, numbers: Floats, notes: tuple[str, ...] = (), rounding: float = 0.0
-    ) -> None:
+    def __init__(self, channels: Channels, numbers: Floats, notes: tuple[str, ...] = (), rounding: float = 0.0) -> None:
         self.notes = notes
         known = ~np.isnan(numbers)
         if not known.any():
