@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PAPER  ?= holohan2017
 
-.PHONY: demo test lint bench fuzz reproduce clean
+.PHONY: install demo test lint docs tutorials test-oldest bench fuzz reproduce clean
 
 $(BIN)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "discreet needs Python 3.11 or newer")'
@@ -12,16 +12,36 @@ $(BIN)/.installed: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
+install: $(BIN)/.installed ## the virtual environment with everything that tests need
+
 demo: $(BIN)/.installed   ## plan, release, estimate and audit a real survey; writes into demo/
 	$(BIN)/discreet demo --output demo --overwrite
 
-test: lint                ## every test, with doctests of code and documentation
+test: lint                ## every test, with doctests of code and documentation, and the site
+	tests/install_parts.sh
 	$(BIN)/python -m pytest -n 2
+	$(MAKE) docs
 
 lint: $(BIN)/.installed   ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(BIN)/.installed   ## the site, into docs/_build/html; tutorials are executed, a warning is a failure
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo "the site is in docs/_build/html/index.html"
+
+tutorials: $(BIN)/.installed ## every tutorial from the built wheel, each in an environment of its own
+	$(BIN)/python docs/run_tutorials.py
+
+# Lowest versions that are supported; docs/stability.md has the same table.
+OLDEST := numpy==1.26.* scipy==1.11.* pyarrow==17.* formulaic==1.0.* cryptography==42.* typer==0.12.* rich==13.* \
+          matplotlib==3.8.*
+test-oldest:              ## a part of the suite with the lowest versions of what the package needs
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --editable . $(OLDEST) pytest hypothesis jsonschema polars
+	.venv-oldest/bin/python -m pytest tests/mechanisms/test_contract.py tests/privacy tests/publish/test_release.py tests/publish/test_saving.py \
+	  tests/estimate/test_means.py tests/estimate/test_regression.py tests/estimate/test_result_contract.py tests/plots tests/cli/test_show.py
 
 fuzz: $(BIN)/.installed   ## hostile plans, manifests, tables and formulas: FUZZ_SECONDS=600 make fuzz
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-60} $(BIN)/python -m pytest tests/security/test_fuzz.py -k variations -x
@@ -33,4 +53,4 @@ reproduce: $(BIN)/.installed ## a paper's tables and figures: make reproduce PAP
 	$(BIN)/python -m experiments.$(PAPER)
 
 clean:
-	rm -rf $(VENV) demo results build *.egg-info src/*.egg-info
+	rm -rf $(VENV) .venv-oldest demo results build docs/_build docs/reference *.egg-info src/*.egg-info
