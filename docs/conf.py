@@ -17,7 +17,7 @@ copyright = "discreet developers, Apache-2.0"  # Sphinx calls it so
 version = release = discreet.__version__
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax", "numpydoc"]
-exclude_patterns = ["_build", "_templates", "examples", "**.ipynb_checkpoints"]
+exclude_patterns = ["_build", "_templates", "examples", "pypi.md", "**.ipynb_checkpoints"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
 
@@ -27,7 +27,7 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_merge_streams = True
 
-autosummary_generate = True
+autosummary_generate = write_reference(Path(__file__).parent / "reference")
 autodoc_typehints = "none"  # numpydoc's sections say it in words
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
@@ -44,8 +44,6 @@ html_theme_options = {
     "footer_end": [],
 }
 html_show_sourcelink = False
-
-write_reference(Path(__file__).parent / "reference")
 
 
 def _skip(_app: object, _what: str, _name: str, thing: object, skip: bool, _options: object) -> bool | None:

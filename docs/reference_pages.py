@@ -90,7 +90,7 @@ def _present() -> dict[str, str]:
     return found
 
 
-def write_reference(folder: Path) -> None:
+def write_reference(folder: Path) -> list[str]:
     """Write the pages that Sphinx reads; those that are right already are left alone, so that nothing is rebuilt."""
     folder.mkdir(exist_ok=True)
     present = _present()
@@ -105,3 +105,4 @@ def write_reference(folder: Path) -> None:
         path = folder / name
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
+    return sorted(str(folder / name) for name in pages)

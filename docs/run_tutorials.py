@@ -1,7 +1,7 @@
 """Run every tutorial from the built wheel, each in an environment of its own: ``make tutorials``.
 
-A tutorial may use nothing that its page does not show: the environment holds the wheel and what it depends on, the folder
-is empty, and cells are run in the order of the page. Lines that start with ``!`` are typed into a shell, as in a notebook.
+A tutorial may use nothing that its page does not show: the environment holds the wheel and what it depends on, the
+folder is empty, and cells are run in the order of the page. Lines that start with ``!`` are typed into a shell.
 """
 
 from __future__ import annotations

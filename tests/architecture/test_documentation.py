@@ -13,8 +13,13 @@ import discreet
 
 SOURCE = Path(discreet.__file__).parent
 ROOT = Path(__file__).parents[2]
-PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "CONTRIBUTING.md", ROOT / "README.md", ROOT / "SECURITY.md"]
-MATHEMATICS = sorted((ROOT / "docs" / "mathematics").glob("*.md"))
+PAGES = [
+    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if not {"_build", "reference"} & set(page.parts)),
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "README.md",
+    ROOT / "SECURITY.md",
+]
+MATHEMATICS = [page for page in sorted((ROOT / "docs" / "mathematics").glob("*.md")) if page.stem != "index"]
 HEADING = "\n## Where the formulas are\n"
 #: A line of the table: what, in which file, the names that hold it.
 LINE = re.compile(r"\| (?P<what>[^|]+) \| `(?P<file>[\w/]+\.py)` \| (?P<names>`[\w.]+`(?:, `[\w.]+`)*) \|")
