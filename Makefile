@@ -16,6 +16,7 @@ demo: $(BIN)/.installed   ## plan, release, estimate and audit a real survey; wr
 	$(BIN)/discreet demo --output demo --overwrite
 
 test: lint                ## every test, with doctests of code and documentation
+	@sh tests/install_parts
 	$(BIN)/python -m pytest -n 2
 
 lint: $(BIN)/.installed   ## style and types
