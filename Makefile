@@ -18,7 +18,7 @@ demo: $(BIN)/.installed   ## plan, release, estimate and audit a real survey; wr
 	$(BIN)/discreet demo --output demo --overwrite
 
 test: lint                ## every test, with doctests of code and documentation, and the site
-	tests/install_parts.sh
+	@sh tests/install_parts
 	$(BIN)/python -m pytest -n 2
 	$(MAKE) docs
 

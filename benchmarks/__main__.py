@@ -15,6 +15,7 @@ from pathlib import Path
 
 from benchmarks.attributes import attribute_results
 from benchmarks.bipartite import bipartite_results
+from benchmarks.collector import collector_results
 from benchmarks.cyclic import cyclic_results
 from benchmarks.estimating import estimate_results
 from benchmarks.integrity import integrity_results
@@ -52,6 +53,7 @@ def suites(rows: int, *, quick: bool) -> dict[str, Callable[[], Iterator[Result]
         "laplace": lambda: laplace_results(small, 5),
         "cyclic": lambda: cyclic_results(2 * 10**6, 5),
         "start-up": lambda: start_up_results(9),
+        "collector": lambda: collector_results(2.0 if quick else 5.0, 3),
     }
 
 
@@ -99,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         action="append",
         metavar="NAME",
         help="binary, categories, peers, estimate, release, integrity, regression, several, bipartite, attributes, "
-        "laplace, cyclic, start-up",
+        "laplace, cyclic, start-up, collector",
     )
     parser.add_argument("--rows", type=int, help="rows of the file that is released (default: 10⁸, quick 10⁷)")
     parser.add_argument("--core", type=int, help="the core to run on (default: the quietest)")

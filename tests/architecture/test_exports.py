@@ -10,7 +10,7 @@ from typing import get_args, get_type_hints
 import pytest
 
 import discreet
-from discreet import design, learning, mechanisms, privacy
+from discreet import design, learning, mechanisms, privacy, survey
 from discreet.design import Design
 
 ROOT = Path(discreet.__file__).parent
@@ -30,6 +30,7 @@ EXPORTS = {
         ZeroInflatedLaplace from_dict
     """,
     privacy: "Certificate Guarantee certify",
+    survey: "TEMPLATE Checked Field Page Questionnaire build_page check_survey sampler_source",
 }
 
 #: How a public function of design is called: what is protected and the privacy level first, later additions after *.

@@ -323,6 +323,26 @@ def test_the_whole_survey_by_keyboard_alone(alone):
     assert len(record.sent) == 1
 
 
+def test_an_invitation_is_read_from_the_link_or_typed(alone):
+    """The code travels in the fragment, which is not sent with the request for the page, and in the body at the end."""
+    survey = built(collect={"access": "invitation"})
+    code = "ABCDEFGHJKMNPQRSTVWX"
+    for fragment, typed in (("#" + code, None), ("", "abcde fghjk mnpqr stvwx")):
+        record = wire(survey)
+        page = opened(alone, record, fragment=fragment)
+        if typed:
+            page.wait_for_selector("#uninvitedScreen")
+            page.fill("#code", typed[:-1])
+            page.click("#uninvitedScreen button[type=submit]")
+            assert "not known" in page.locator("#uninvitedScreen .error").inner_text()
+            page.fill("#code", typed)
+            page.click("#uninvitedScreen button[type=submit]")
+        page.wait_for_selector("#welcomeScreen")
+        respond(page, [1])
+        assert json.loads(record.sent[0][3])["code"] == code
+        assert all(code not in url for _, url, _, _ in record.requests if "reports" not in url)
+
+
 def test_a_report_is_withdrawn_from_the_last_screen_and_by_receipt(alone):
     """Two clicks, because it cannot be undone; or the receipt on another device."""
     record = wire()

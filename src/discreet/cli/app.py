@@ -17,6 +17,8 @@ from discreet.cli.release import release_command
 from discreet.cli.show import show_command
 from discreet.cli.statistics import add_statistics
 from discreet.cli.survey import survey_app
+from discreet.cli.survey_paper import add_paper
+from discreet.cli.survey_running import add_running
 
 # Pretty tracebacks show local variables, and these can hold private values.
 app = typer.Typer(
@@ -34,6 +36,8 @@ app.command("release")(release_command)
 add_statistics(estimate_app)
 app.add_typer(estimate_app, name="estimate")
 app.command("show")(show_command)
+add_running(survey_app)
+add_paper(survey_app)
 app.add_typer(survey_app, name="survey")
 app.command("audit")(audit_command)
 app.add_typer(keys_app, name="keys")

@@ -42,6 +42,9 @@ def check_command(
     people: Annotated[
         int, typer.Option("--people", "-n", min=1, help="How many people are expected to answer.")
     ] = 1000,
+    sheet: Annotated[
+        Path | None, typer.Option("--sheet", help="Write one page for the ethics board: sheet.html.")
+    ] = None,
     outside_files: OutsideFiles = False,
     as_json: AsJson = False,
 ) -> None:
@@ -50,8 +53,11 @@ def check_command(
     Reads the plan only. What a page cannot draw exactly is refused here, in one sentence.
     """
     from discreet.survey import Questionnaire, check_survey
+    from discreet.survey.sheet import ethics_sheet
 
     checked = check_survey(Questionnaire.read(plan, outside_files=outside_files), people)
+    if sheet is not None:
+        sheet.write_text(ethics_sheet(checked), encoding="utf-8")
     emit(checked.summary(), checked.to_dict(), as_json)
 
 

@@ -583,7 +583,20 @@ function refusedScreen() {
 }
 
 function uninvitedScreen() {
-  return [heading(say("no_code")), paragraph(say("no_code_text"), "lede"), withdrawal()];
+  const input = el("input", { type: "text", id: "code", autocomplete: "off", spellcheck: "false", "aria-label": say("your_code"), placeholder: say("your_code") });
+  const error = el("p", { class: "error", role: "alert" });
+  const use = (event) => {
+    event.preventDefault();
+    const code = input.value.replace(/[^0-9A-Za-z]/g, "");
+    if (code.length !== 20) {
+      error.textContent = say("unknown");
+      return;
+    }
+    location.hash = code;
+    location.reload();
+  };
+  const form = el("form", { onsubmit: use, novalidate: true }, input, error, el("div", { class: "actions" }, el("button", { type: "submit", class: "primary" }, say("next"))));
+  return [heading(say("no_code")), paragraph(say("no_code_text"), "lede"), form, withdrawal()];
 }
 
 const kept = stored.get();
