@@ -24,6 +24,9 @@ NUMBER_CHARACTERS = 4_300
 #: this power floating point has ended anyway.
 NUMBER_EXPONENT = 400
 
+#: Files of a folder that are read as one table. A hundred gigabytes in parts of a megabyte.
+FOLDER_PARTS = 100_000
+
 #: Bytes of a key in PEM form, which has a few hundred.
 KEY_BYTES = 100_000
 

@@ -8,8 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet import Randomness
+from discreet import InputError, Randomness
 from discreet.engines import Local
+from discreet.engines.ahead import ahead
+from discreet.engines.engine import repeated
 
 TOWNS = ["n", "s", None, "n", "e", "s", "n"]
 CODES = [0, 1, 1, 0, 2, 0, 0]
@@ -84,3 +86,48 @@ def test_the_order_is_secure_unless_told_otherwise():
     parts = [pa.record_batch({"row": np.arange(50)})]
     orders = {tuple(next(Local().order_randomly(parts))["row"].to_pylist()) for _ in range(3)}
     assert len(orders) == 3
+
+
+def test_workers_keep_the_order_and_the_first_error():
+    """Whatever each batch takes, results come in the order of the batches, and so does an error."""
+    assert list(Local(4).map_batches(range(50), lambda x: x * x)) == [x * x for x in range(50)]
+
+    def refuse(x):
+        if x >= 20:
+            raise ValueError(x)
+        return x
+
+    taken = []
+    with pytest.raises(ValueError, match="20"):
+        taken.extend(Local(4).map_batches(iter(range(50)), refuse))
+    with pytest.raises(InputError, match="workers"):
+        Local(0)
+
+
+def test_a_step_that_runs_ahead_gives_the_same_and_can_be_left():
+    """In order, with its error where it would have come; who stops early closes the source."""
+    closed = []
+
+    def source(count, error=None):
+        try:
+            yield from range(count)
+            if error is not None:
+                raise error
+        finally:
+            closed.append(count)
+
+    assert list(ahead(source(100))) == list(range(100))
+    with pytest.raises(OSError, match="disk"):
+        list(ahead(source(3, OSError("disk"))))
+    begun = ahead(source(10**9))
+    assert next(begun) == 0
+    begun.close()
+    assert closed == [100, 3, 10**9]
+
+
+def test_rows_come_back_from_counts():
+    """As many of each combination as were counted, however they are cut into batches."""
+    keys = pa.table({"town": ["n", None, "s"], "code": [1, 2, 3]})
+    for step in (1, 2, 100):
+        rows = [row for batch in repeated(keys, np.array([2, 0, 3]), step) for row in batch.to_pylist()]
+        assert rows == [{"town": "n", "code": 1}] * 2 + [{"town": "s", "code": 3}] * 3

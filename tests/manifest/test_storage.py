@@ -161,7 +161,7 @@ def test_what_cannot_be_opened_is_said_in_one_sentence(tmp_path, name, content, 
 def test_a_folder_is_not_a_release(tmp_path):
     """Even when its name ends well."""
     (tmp_path / "folder.parquet").mkdir()
-    with pytest.raises(ReleaseError, match="is a folder"):
+    with pytest.raises(ReleaseError, match="is not a release"):
         Release.open(tmp_path / "folder.parquet")
 
 

@@ -74,7 +74,7 @@ def test_an_interruption_in_the_middle_leaves_nothing(stop, order, overwrite, ta
     assert {path: path.read_bytes() for path in target.parent.iterdir()} == before
 
 
-@pytest.mark.parametrize("step", ["flush", "_sync_folder", "take_name"])
+@pytest.mark.parametrize("step", ["flush", "sync_folder", "take_name"])
 def test_an_interruption_before_the_table_has_its_name_leaves_nothing(step, target, monkeypatch, table):
     """Also when the manifest waits beside it already."""
     monkeypatch.setattr(manifest_file, "EMBEDDED_BYTES", 100)
@@ -86,7 +86,7 @@ def test_an_interruption_before_the_table_has_its_name_leaves_nothing(step, targ
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 40.0])
-@pytest.mark.parametrize("step", ["flush", "_sync_folder", "take_name"])
+@pytest.mark.parametrize("step", ["flush", "sync_folder", "take_name"])
 def test_an_interruption_before_a_replacement_keeps_the_old_files(step, epsilon, target, monkeypatch, table):
     """Old table and old manifest, which belong together, also when both tables have the same bytes."""
     monkeypatch.setattr(manifest_file, "EMBEDDED_BYTES", 100)

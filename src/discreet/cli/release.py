@@ -14,13 +14,16 @@ from discreet.errors import ReleaseError
 
 if TYPE_CHECKING:
     from discreet.manifest.signature import SigningKey
+    from discreet.publish import Plan
 
 
 @command
 def release_command(
-    source: Annotated[Path, typer.Argument(help="The true data: a CSV or Parquet file.")],
+    source: Annotated[Path, typer.Argument(help="The true data: a CSV or Parquet file, or a folder of Parquet files.")],
     plan: Annotated[Path, typer.Argument(help="The plan, a TOML file.")],
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to write: .parquet or .csv.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to write: .parquet, .csv, or a folder.")
+    ] = None,
     check: Annotated[bool, typer.Option("--check", help="Validate everything and write nothing.")] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing output; never a file that is read.")
@@ -35,6 +38,9 @@ def release_command(
         typer.Option(
             "--sign", metavar="KEY.PEM", help="Sign the manifest with this private key (see: discreet keys new)."
         ),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=1024, help="Threads that work at once (default: one per core).")
     ] = None,
     show_values: Annotated[  # noqa: ARG001  # read by the guard that prints errors
         bool, typer.Option("--show-values", help="Show an offending private value on this terminal.")
@@ -51,15 +57,11 @@ def release_command(
     again: a local ledger remembers, and warns.
     """
     from discreet.publish import Plan, count_rows
-    from discreet.publish import check as check_only
     from discreet.publish import release as release_table
 
     read = Plan.read(plan, outside_files=outside_files)
     if check:
-        with progress_bar("checking", count_rows(source)) as advance:
-            rows = check_only(source, read, output=output, overwrite=overwrite, progress=advance)
-        text = f"All {rows:,} rows are valid. {read.guarantee.summary()}. Nothing was written."
-        emit(text, {"rows": rows, "guarantee": read.guarantee.to_dict(), "written": False}, as_json)
+        _check_only(source, read, output, overwrite, as_json)
         return
     if output is None:
         raise ReleaseError("say where to write with -o out.parquet, or use --check")
@@ -72,12 +74,23 @@ def release_command(
             output,
             overwrite=overwrite,
             progress=advance,
+            workers=workers,
             ledger=record,
             safe_csv=safe_csv,
             signing_key=key,
         )
     text = f'Wrote "{output}": {done.rows:,} rows.\n\n{done.explain()}'
     emit(text, {"output": str(output), "rows": done.rows, "manifest": done.manifest.to_dict()}, as_json)
+
+
+def _check_only(source: Path, plan: Plan, output: Path | None, overwrite: bool, as_json: bool) -> None:
+    """Everything that a release would refuse, without one."""
+    from discreet.publish import check, count_rows
+
+    with progress_bar("checking", count_rows(source)) as advance:
+        rows = check(source, plan, output=output, overwrite=overwrite, progress=advance)
+    text = f"All {rows:,} rows are valid. {plan.guarantee.summary()}. Nothing was written."
+    emit(text, {"rows": rows, "guarantee": plan.guarantee.to_dict(), "written": False}, as_json)
 
 
 def signing_key(path: Path) -> SigningKey:

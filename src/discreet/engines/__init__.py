@@ -4,6 +4,7 @@ An engine maps batches, puts rows into random order, counts by key and adds part
 what one batch gives and how two parts are put together, and never where that happens.
 """
 
+from discreet.engines.engine import Engine
 from discreet.engines.local import Local
 
-__all__ = ["Local"]
+__all__ = ["Engine", "Local"]

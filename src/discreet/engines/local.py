@@ -1,22 +1,37 @@
-"""The four verbs on this machine, one batch after the other."""
+"""The four verbs on this machine, one batch after the other or several at once."""
 
 from __future__ import annotations
 
+import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet import arguments
+from discreet.engines.engine import Engine, Table
+from discreet.errors import InputError
 from discreet.randomness import Randomness, permutation, resolve
 
 Item = TypeVar("Item")
 Part = TypeVar("Part")
 
 
-class Local:
-    """Batches are read one at a time, so memory holds one batch and the result; only a random order needs all rows.
+#: Batches that wait for each worker: enough that none is idle, few enough for memory.
+_AHEAD = 2
+
+
+class Local(Engine):
+    """Batches are read one at a time, so memory holds a few and the result; only a random order needs all rows.
+
+    Parameters
+    ----------
+    workers : int, optional
+        Threads that work on batches at once; numpy and Arrow let each other run. Default: one.
 
     Examples
     --------
@@ -33,9 +48,30 @@ class Local:
     3
     """
 
+    def __init__(self, workers: int = 1) -> None:
+        self.workers = arguments.whole(workers, "workers", InputError, least=1, most=1024)
+
+    def rows(self, table: Table, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """As the table gives them."""
+        return table.batches(columns)
+
     def map_batches(self, batches: Iterable[Item], function: Callable[[Item], Part]) -> Iterator[Part]:
         """What the function gives for each batch, in the order of the batches."""
-        return map(function, batches)
+        return map(function, batches) if self.workers == 1 else self._at_once(batches, function)
+
+    def _at_once(self, batches: Iterable[Item], function: Callable[[Item], Part]) -> Iterator[Part]:
+        waiting: deque[Future[Part]] = deque()
+        with ThreadPoolExecutor(self.workers, "discreet") as pool:
+            try:
+                for batch in batches:
+                    waiting.append(pool.submit(function, batch))
+                    if len(waiting) > _AHEAD * self.workers:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:
+                for future in waiting:
+                    future.cancel()
 
     def order_randomly(
         self, batches: Iterable[pa.RecordBatch], randomness: Randomness | None = None
@@ -67,6 +103,13 @@ class Local:
         """``start + part(first) + part(second) + …``: anything that can be added."""
         total: Any = sum(self.map_batches(batches, part), start)  # type: ignore[call-overload]  # whatever has a +
         return total  # type: ignore[no-any-return]
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _counted(batch: pa.RecordBatch, names: list[str]) -> pa.Table:

@@ -23,6 +23,7 @@ from discreet.manifest import blocks
 from discreet.manifest.blocks import Block
 from discreet.manifest.checks import damaged, flag, mapping, one_of, optional_text, text, whole
 from discreet.manifest.digest import Content, checked_sha256
+from discreet.manifest.parts import PartFile, files_from
 from discreet.manifest.signature import Signature, SigningKey
 from discreet.privacy import Guarantee
 
@@ -131,6 +132,8 @@ class Manifest:
         Whether public text that a spreadsheet would run got an apostrophe before it.
     content : Content or None
         Digests of the released cells, column by column; None in manifests written before there were any.
+    files : tuple of PartFile
+        The files of a release in a folder; none when the release is one file.
     signature : Signature or None
         Of everything else in the manifest.
     """
@@ -149,6 +152,7 @@ class Manifest:
     digest: str | None = None
     spreadsheet_safe: bool = False
     content: Content | None = None
+    files: tuple[PartFile, ...] = ()
     signature: Signature | None = None
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
@@ -186,6 +190,8 @@ class Manifest:
             raise ManifestError("the manifest is damaged: its digests are not of its columns")
         if self.content.rows != self.rows:
             raise ManifestError("the manifest is damaged: its digests are of another number of rows than it states")
+        if self.files and self.content.parts != tuple(file.rows for file in self.files):
+            raise ManifestError("the manifest is damaged: its digests are of other parts than it lists")
 
     @property
     def randomness(self) -> dict[str, Any]:
@@ -211,7 +217,9 @@ class Manifest:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as it is published."""
-        marked = {"spreadsheet_safe": True} if self.spreadsheet_safe else {}
+        marked: dict[str, Any] = {"spreadsheet_safe": True} if self.spreadsheet_safe else {}
+        if self.files:
+            marked["parts"] = [file.to_dict() for file in self.files]
         return {
             "format": FORMAT,
             "software": {"name": self.software, "version": self.version},
@@ -261,6 +269,7 @@ class Manifest:
                 digest=None if digest is None else text(mapping(digest, "digest").get("sha256"), "digest.sha256"),
                 spreadsheet_safe=flag(data.get("spreadsheet_safe", False), "spreadsheet_safe"),
                 content=None if content is None else Content.from_dict(content),
+                files=files_from(data.get("parts")),
                 signature=None if signature is None else Signature.from_dict(signature),
                 id=text(release.get("id"), "release.id"),
                 created=text(release.get("created"), "release.created"),

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkab
 import pyarrow as pa
 
 from discreet import arguments
+from discreet.engines import Engine, Local
 from discreet.errors import ManifestError, ReleaseError
 from discreet.manifest.blocks import Block
 from discreet.manifest.canonical_form import ColumnForm, column_forms
-from discreet.manifest.document import Manifest, Survey
+from discreet.manifest.document import Manifest, Survey, parsed
 from discreet.manifest.exposure import Combination, choosing_columns, count_designs, expected_rows
+from discreet.manifest.folder import FolderTable, part_names
+from discreet.manifest.parts import check_files, check_rows, manifest_of_folder
 from discreet.manifest.reading import ReleasedColumn
 from discreet.manifest.storage import read_csv_manifest, read_parquet_manifest
 from discreet.manifest.tables import ParquetTable, TableFile, file_table, rows_per_batch
@@ -67,15 +70,24 @@ class Release:
     ----------
     manifest : Manifest
         What was done.
+    engine : Engine
+        Where its rows are counted.
     """
 
-    __slots__ = ("_columns", "_document", "_stored", "manifest")
+    __slots__ = ("_columns", "_document", "_stored", "engine", "manifest")
 
     #: Writing is the business of ``discreet.publish``, which says here how it is done.
     writer: ClassVar[Callable[..., Release] | None] = None
 
-    def __init__(self, manifest: Manifest, stored: TableFile, document: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        manifest: Manifest,
+        stored: TableFile,
+        document: Mapping[str, Any] | None = None,
+        engine: Engine | None = None,
+    ) -> None:
         self.manifest = manifest
+        self.engine = engine or Local()
         self._stored = stored
         self._document = document
         complete = {name for block in manifest.blocks if block.missing == "reject" for name in block.columns}
@@ -90,8 +102,15 @@ class Release:
         }
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Self:
-        """Open a released Parquet or CSV file and check that the manifest is its own.
+    def open(cls, path: str | os.PathLike[str], engine: Engine | None = None) -> Self:
+        """Open a released Parquet or CSV file, or a folder of parts, and check that the manifest is its own.
+
+        Parameters
+        ----------
+        path : path
+            A file, or a folder with ``part-*.parquet`` and ``_manifest.json``.
+        engine : Engine, optional
+            Where columns are counted for estimates: ``engines.Spark(session)``, or this machine by default.
 
         Raises
         ------
@@ -101,6 +120,10 @@ class Release:
             There is no such file, or it is not a release.
         """
         file = arguments.path(path, "path", ReleaseError)
+        if engine is not None and not isinstance(engine, Engine):
+            raise ReleaseError(f"engine must be engines.Local() or engines.Spark(session), not {type(engine).__name__}")
+        if file.is_dir():
+            return cls._open_folder(file, engine)
         table = file_table(file)
         if isinstance(table, ParquetTable):
             manifest, document = read_parquet_manifest(table)
@@ -111,6 +134,19 @@ class Release:
         if table.schema.names != [column.name for column in manifest.columns]:
             raise ManifestError(f"{file.name} does not match its manifest: its columns are not the released ones")
         return cls(manifest, table, document)
+
+    @classmethod
+    def _open_folder(cls, folder: Path, engine: Engine | None) -> Self:
+        document = parsed(manifest_of_folder(folder))
+        manifest = Manifest.from_dict(document)
+        check_files(folder, manifest.files, part_names(folder))
+        table = FolderTable(folder, [file.name for file in manifest.files])
+        check_rows(folder, manifest.files, {part.name: part.table.rows for part in table.parts})
+        if table.schema.names != [column.name for column in manifest.columns]:
+            raise ManifestError(f"{folder.name} does not match its manifest: its columns are not the released ones")
+        opened = cls(manifest, table, document, engine)
+        opened._check_types(folder.name)
+        return opened
 
     def _check_types(self, name: str) -> None:
         """Public columns must have the type that was released, and reports one that fits their labels."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 from discreet import arguments
 from discreet.domains.columns import is_text
 from discreet.errors import ReleaseError
-from discreet.manifest.tables import file_table
+from discreet.manifest.folder import table_at
 from discreet.plain_text import printable
 from discreet.publish.run.commit import already_there, write_whole
 from discreet.publish.run.plain import plain_type
@@ -60,12 +60,12 @@ _BLOCK = """
 
 def columns_of(path: str | os.PathLike[str]) -> dict[str, str]:
     """Names and types of the columns of a table; no value is read."""
-    return {field.name: str(field.type) for field in file_table(arguments.path(path, "path", ReleaseError)).schema}
+    return {field.name: str(field.type) for field in table_at(arguments.path(path, "path", ReleaseError)).schema}
 
 
 def count_rows(path: str | os.PathLike[str]) -> int | None:
     """Number of rows of a table, where its file says so without being read; None for CSV."""
-    return file_table(arguments.path(path, "path", ReleaseError)).rows
+    return table_at(arguments.path(path, "path", ReleaseError)).rows
 
 
 def skeleton(path: str | os.PathLike[str]) -> str:
@@ -77,7 +77,7 @@ def skeleton(path: str | os.PathLike[str]) -> str:
         A Parquet or CSV file; only its schema or header is read.
     """
     file = arguments.path(path, "path", ReleaseError)
-    table = file_table(file)
+    table = table_at(file)
     public = "\n".join(f"#   {_toml(name)}," for name in table.schema.names)
     text = _HEAD.format(title=_toml(file.stem), public=public)
     for field in table.schema:

@@ -9,6 +9,8 @@ While ``out.csv`` is written there are, beside it and readable by nobody else,
 ``.discreet-out.csv.manifest``
     in the last moment, the manifest that belongs beside the table.
 
+A release in a folder is written into ``.discreet-out.tmp`` and that folder renamed (``folder_output``).
+
 The table is then renamed to its name, which is the moment that counts, and the manifest after it. What a killed
 process left is put right at the next start: a table that did not get its name is removed, and the manifest that waits
 with it; a manifest that waits alone is put in place if the digest says that it belongs to the table that is there.
@@ -19,6 +21,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +32,7 @@ from discreet.manifest.storage import manifest_bytes, sidecar_path, staged_path
 from discreet.publish.run.lock import Lock
 from discreet.publish.run.manifest_file import belongs, is_manifest, is_torn
 
-_LEFT_OVER = re.compile(r"\.discreet-(?P<output>.+)\.(?:tmp|lock|manifest)", re.DOTALL)
+_LEFT_OVER = re.compile(r"\.discreet-(?P<output>.+)\.(?:tmp|lock|manifest|old)", re.DOTALL)
 #: Whoever tidies up a folder holds the locks of other outputs for a moment; a writer takes longer.
 _PATIENCE_SECONDS = 2.0
 
@@ -37,6 +40,11 @@ _PATIENCE_SECONDS = 2.0
 def temporary_path(output: Path) -> Path:
     """Where an output is written until it is complete."""
     return output.with_name(f".discreet-{output.name}.tmp")
+
+
+def replaced_path(output: Path) -> Path:
+    """Where a folder waits while another one takes its name."""
+    return output.with_name(f".discreet-{output.name}.old")
 
 
 def create_private(path: Path) -> IO[bytes]:
@@ -71,7 +79,20 @@ def recover(output: Path) -> None:
             finish(output)
         else:
             waiting.unlink()
-    temporary_path(output).unlink(missing_ok=True)
+    _remove(temporary_path(output))
+    if replaced_path(output).is_dir():  # a folder that was to be replaced
+        if os.path.lexists(output):
+            _remove(replaced_path(output))
+        else:
+            replaced_path(output).rename(output)
+
+
+def _remove(path: Path) -> None:
+    """A file or a folder that did not get its name."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _waits_for_its_name(output: Path) -> bool:
@@ -91,19 +112,19 @@ def put_in_place(output: Path, manifest: bytes | None, *, overwrite: bool) -> No
         with open(staged_path(output), "xb") as sink:  # it holds no reports, and readers may need it
             sink.write(manifest)
             flush(sink)
-        _sync_folder(output.parent)
+        sync_folder(output.parent)
     take_name(temporary_path(output), output, overwrite=replace)
     with contextlib.suppress(OSError):  # the release is there; what is left can be done at the next start
         finish(output)
         if stale is not None:
             stale.unlink()
-    _sync_folder(output.parent)
+    sync_folder(output.parent)
 
 
 def finish(output: Path) -> None:
     """What follows once a table has its name: others may read it, and the manifest goes beside it."""
     with contextlib.suppress(OSError):  # on some mounted file systems a mode cannot be set
-        output.chmod(_ordinary_mode())
+        output.chmod(ordinary_mode())
     with contextlib.suppress(FileNotFoundError):
         staged_path(output).replace(sidecar_path(output))
 
@@ -123,7 +144,7 @@ def write_whole(path: Path, content: bytes, *, overwrite: bool) -> None:
             return
         with claim(final):
             temporary = temporary_path(final)
-            mode = stat.S_IMODE(final.stat().st_mode) if final.exists() else _ordinary_mode()
+            mode = stat.S_IMODE(final.stat().st_mode) if final.exists() else ordinary_mode()
             try:
                 with create_private(temporary) as sink:
                     sink.write(content)
@@ -208,19 +229,22 @@ def _sweep(folder: Path) -> None:
 
 
 def _is_mine(entry: os.DirEntry[str]) -> bool:
-    if not entry.name.startswith(".discreet-") or not entry.is_file(follow_symlinks=False):
+    if not entry.name.startswith(".discreet-") or entry.is_symlink():
+        return False
+    if not (entry.is_file() or entry.is_dir()):
         return False
     return not hasattr(os, "geteuid") or entry.stat(follow_symlinks=False).st_uid == os.geteuid()
 
 
-def _ordinary_mode() -> int:
+def ordinary_mode() -> int:
     """The permissions of a file that is made without asking for any."""
     mask = os.umask(0o077)
     os.umask(mask)
     return 0o666 & ~mask
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk."""
     with contextlib.suppress(OSError):  # not every system lets a folder be opened
         descriptor = os.open(folder, os.O_RDONLY)
         try:

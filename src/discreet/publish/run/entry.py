@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
+from discreet.manifest.folder import part_names
 from discreet.privacy import Guarantee
 from discreet.publish.plan import Plan
 
@@ -25,8 +27,12 @@ class Fingerprint:
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Self:
-        """Of a file that is there."""
+        """Of a file that is there, or of all parts of a folder."""
         status = os.stat(path)
+        if os.path.isdir(path):
+            parts = [os.stat(os.path.join(path, name)) for name in part_names(Path(path))]
+            changed = max((part.st_mtime_ns for part in parts), default=0)
+            return cls(_writable(os.path.realpath(path)), sum(part.st_size for part in parts), changed)
         return cls(_writable(os.path.realpath(path)), status.st_size, status.st_mtime_ns)
 
 

@@ -11,6 +11,7 @@ null bitmaps of private columns unless the plan says that blanks are public.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -27,6 +28,9 @@ from discreet.manifest.reading import decoded, report_type
 from discreet.publish.plan import Plan
 from discreet.publish.run.plain import plain_column, plain_type
 from discreet.randomness import Randomness
+
+#: Batches are encoded by several threads.
+_COUNTING = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,8 @@ class Layout:
         except DomainError as error:
             raise error.at(column=name, first_row=first_row) from None
         if cells.moved:
-            self.clipped[name] = self.clipped.get(name, 0) + cells.moved
+            with _COUNTING:
+                self.clipped[name] = self.clipped.get(name, 0) + cells.moved
         return cells
 
     def randomize(self, batch: pa.RecordBatch, randomness: Randomness) -> pa.RecordBatch:

@@ -5,22 +5,21 @@ from __future__ import annotations
 import os
 import uuid
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from discreet import arguments
-from discreet.domains import Domain, FiniteDomain
-from discreet.domains.columns import is_text
+from discreet.engines import Engine, Local
+from discreet.engines.ahead import ahead
 from discreet.errors import ReleaseError
 from discreet.manifest import Column, Manifest, Release
-from discreet.manifest.canonical_form import column_forms, is_bytes
+from discreet.manifest.canonical_form import column_forms
 from discreet.manifest.digest import ContentDigest
 from discreet.manifest.document import ColumnType
 from discreet.manifest.signature import SigningKey
@@ -28,20 +27,23 @@ from discreet.manifest.tables import CSV, rows_per_batch
 from discreet.publish.plan import Plan, as_plan
 from discreet.publish.plan.numeric import ClippedWarning
 from discreet.publish.run.batching import rebatched
-from discreet.publish.run.csv_text import spreadsheet_safe
 from discreet.publish.run.entry import Entry, Fingerprint
+from discreet.publish.run.folder_output import FolderOutput, with_files
 from discreet.publish.run.label_design import with_labels_designed
 from discreet.publish.run.layout import Layout
 from discreet.publish.run.ledger import Ledger, Spending
+from discreet.publish.run.options import check_progress, inputs_of, local_engine, signing_key_of
 from discreet.publish.run.persons import PersonCounter
 from discreet.publish.run.plain import PublicTypes
 from discreet.publish.run.shuffle import Shuffler
 from discreet.publish.run.sources import Source, open_source
 from discreet.publish.run.targets import check_output
+from discreet.publish.run.text_cells import check_csv_labels, check_spreadsheet_safe, marked
 from discreet.publish.run.writing import Output, open_output
 from discreet.randomness import Randomness, resolve
 
 Progress = Callable[[int], object]
+Item = TypeVar("Item")
 
 
 def release(
@@ -52,6 +54,8 @@ def release(
     overwrite: bool = False,
     progress: Progress | None = None,
     *,
+    engine: Engine | None = None,
+    workers: int | None = None,
     ledger: Any = "default",
     safe_csv: bool = False,
     signing_key: str | os.PathLike[str] | SigningKey | None = None,
@@ -61,17 +65,24 @@ def release(
     Parameters
     ----------
     source : path, or anything that speaks the Arrow stream interface
-        The true table: ``.parquet``, ``.csv``, a data frame of polars or pandas, an Arrow table or reader.
+        The true table: ``.parquet``, ``.csv``, a folder of Parquet files, a data frame of polars or pandas, an Arrow
+        table or reader.
     plan : Plan, path or dict
         Which columns are copied and which are randomised how. A column that it does not name is dropped.
     output : path, optional
-        ``.parquet`` or ``.csv``. It appears complete or not at all. Default: the release stays in memory.
+        ``.parquet``, ``.csv`` or, without an ending, a folder of parts. It appears complete or not at all. Default:
+        the release stays in memory.
     randomness : Randomness, optional
         The secure source by default; a seeded one marks the release as insecure.
     overwrite : bool
         Replace an output that is already there.
     progress : callable, optional
         Called with the number of rows done so far.
+    engine : Engine, optional
+        ``engines.Spark(session)`` for a source and an output in folders that one machine is too small for. Default:
+        this machine.
+    workers : int, optional
+        Threads that read, randomise and write at once. Default: as many as there are cores.
     ledger : "default", path or None
         Where releases of files are recorded before the first report exists, and earlier ones of the same truth
         are looked up.
@@ -101,13 +112,14 @@ def release(
     """
     overwrite = arguments.flag(overwrite, "overwrite", ReleaseError)
     safe_csv = arguments.flag(safe_csv, "safe_csv", ReleaseError)
-    _check_progress(progress)
-    key, book = _signing_key(signing_key), Ledger.choose(ledger)
+    check_progress(progress)
+    key, book = signing_key_of(signing_key), Ledger.choose(ledger)
     chance = resolve(randomness)
     work = Work.open(source, plan, output, overwrite=overwrite, book=book, key=key)
+    work.engine = local_engine(engine, workers)
     if safe_csv:
         work.make_spreadsheet_safe()
-    with open_output(work.output, work.layout.released, overwrite=overwrite) as target:
+    with work.open_output(overwrite=overwrite) as target:
         spending = work.spending(book)
         try:
             if spending is not None:
@@ -133,7 +145,7 @@ def check(
     progress: Progress | None = None,
 ) -> int:
     """Validate everything that ``release`` would, write nothing, and return the number of rows."""
-    _check_progress(progress)
+    check_progress(progress)
     work = Work.open(source, plan, output, overwrite=arguments.flag(overwrite, "overwrite", ReleaseError))
     for _ in work.encoded(progress):
         pass
@@ -164,6 +176,7 @@ class Work:
         self.plan = plan
         self.output = output
         self.layout = Layout(plan, source.schema, source.text)
+        self.engine = Local()
         self.rows = 0
         self.id = str(uuid.uuid4())
         self.created = datetime.now(UTC).isoformat(timespec="seconds")
@@ -193,7 +206,7 @@ class Work:
         chosen = with_labels_designed(chosen, source)
         chosen.check_budget()
         table = open_source(source, chosen.missing_values)
-        inputs = _inputs(table, chosen, book, key)
+        inputs = inputs_of(table, chosen, book, key)
         target = None if output is None else check_output(output, inputs, overwrite=overwrite)
         if table.path is not None:
             for file in chosen.files:
@@ -203,50 +216,32 @@ class Work:
                         "a domain is declared, never taken from private data"
                     )
         work = cls(table, chosen, target)
-        work._check_csv_labels()
+        if table.text or work._writes_csv:
+            check_csv_labels(work.layout)
         return work
 
-    def _check_csv_labels(self) -> None:
-        in_csv = self.source.text or (self.output is not None and self.output.suffix.lower() in CSV)
-        for name, reports in self.layout.reports.items():
-            if in_csv and (_has_empty_label(self.layout.truths[name]) or _has_empty_label(reports)):
-                raise ReleaseError(
-                    f'column "{name}": the empty text is one of its values, which a CSV file cannot tell from a blank'
-                )
+    @property
+    def _writes_csv(self) -> bool:
+        return self.output is not None and self.output.suffix.lower() in CSV
 
     def make_spreadsheet_safe(self) -> None:
         """Mark public text on the way out; what cannot be marked, because it is looked up, is refused."""
-        if self.output is None or self.output.suffix.lower() not in CSV:
+        if not self._writes_csv:
             raise ReleaseError("safe_csv (--safe-csv) is for an output in CSV")
-        blocks = self.plan.blocks
-        looked_up = [*self.layout.released.names, *(name for block in blocks for name in block.designs)]
-        words = [pa.array(looked_up, pa.string())]
-        for reports in self.layout.reports.values():
-            if pa.types.is_dictionary(reports.arrow_type):
-                words.append(reports.decode_arrow(np.zeros(0, np.uint8)).dictionary)
-        if any(not spreadsheet_safe(some).equals(some) for some in words):
-            raise ReleaseError(
-                "a column name, a design or a label of a private column starts with =, +, -, @, a tab or a line end, "
-                "which a spreadsheet would run; rename it in the table and the plan"
-            )
-        for name in self.plan.public:
-            if is_bytes(self.layout.released.field(name).type):
-                raise ReleaseError(
-                    f'column "{name}" holds bytes, which safe_csv (--safe-csv) cannot mark; make it text'
-                )
+        check_spreadsheet_safe(self.layout)
         self._spreadsheet_safe = True
 
     def _marked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch with its public text as it is written."""
-        if not self._spreadsheet_safe:
-            return batch
-        arrays = [
-            spreadsheet_safe(cells) if name in self.plan.public and is_text(cells.type) else cells
-            for name, cells in zip(batch.schema.names, batch.columns, strict=True)
-        ]
-        return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+        return marked(batch, self.plan.public) if self._spreadsheet_safe else batch
 
-    def encoded(self, progress: Progress | None) -> Iterator[pa.RecordBatch]:
+    def open_output(self, *, overwrite: bool) -> Output:
+        """What the released batches go to."""
+        if self.output is not None and self.output.suffix == "":
+            return FolderOutput(self.output, self.layout.released, self.layout.coded, overwrite=overwrite)
+        return open_output(self.output, self.layout.released, overwrite=overwrite)
+
+    def encoded(self, progress: Progress | None) -> Generator[pa.RecordBatch, None, None]:
         """Checked batches of codes, of a fixed size."""
         with closing(self._encode()) as batches:
             for batch in rebatched(batches, self.batch_rows):
@@ -260,20 +255,30 @@ class Work:
             raise ReleaseError("the table has no rows")
 
     def _encode(self) -> Generator[pa.RecordBatch, None, None]:
+        with closing(self._ahead(self._numbered())) as batches:
+            for coded in self.engine.map_batches(batches, lambda numbered: self.layout.encode(*numbered)):
+                self._types.observe(coded)
+                yield coded
+
+    def _numbered(self) -> Generator[tuple[pa.RecordBatch, int], None, None]:
+        """Batches of the source with the number of their first row; persons are counted on the way."""
         first_row = 0
         person = self.plan.budget.person
         for batch in self.source.batches(self.layout.source_columns):
             if self._persons is not None and person is not None:
                 self._persons.add(batch.column(person), first_row)
-            coded = self.layout.encode(batch, first_row)
-            self._types.observe(coded)
+            yield batch, first_row
             first_row += batch.num_rows
-            yield coded
+
+    def _ahead(self, batches: Generator[Item, None, None]) -> Generator[Item, None, None]:
+        """The same batches, made in a thread of their own when there are threads for it and more than one batch."""
+        known = self.source.table.rows
+        alone = self.engine.workers == 1 or (known is not None and known <= self.batch_rows)
+        return batches if alone else ahead(batches)
 
     def content_digest(self) -> ContentDigest:
         """What takes in the coded batches in the order in which they are published."""
-        text = self.output is not None and self.output.suffix.lower() in CSV
-        return ContentDigest(column_forms(self.layout.released, self.layout.reports, text=text))
+        return ContentDigest(column_forms(self.layout.released, self.layout.reports, text=self._writes_csv))
 
     def spending(self, book: Ledger | None) -> Spending | None:
         """What is to be written down; a table in memory has no place to be known by."""
@@ -292,7 +297,7 @@ class Work:
                 digest.update(going)
                 target.write(self.layout.decode(going))
         manifest = self.manifest(chance, shuffled=self.plan.order == "shuffle")
-        manifest = replace(manifest, content=digest.content(), digest=target.digest)
+        manifest = with_files(replace(manifest, content=digest.content(), digest=target.digest), target.finish())
         done = target.commit(manifest if key is None else manifest.signed(key))
         self._tell_clipped()
         return done
@@ -308,16 +313,28 @@ class Work:
                 )
 
     def _reports(self, chance: Randomness, progress: Progress | None) -> Generator[pa.RecordBatch, None, None]:
-        """Randomised batches in the order in which they are published."""
-        randomized = (self.layout.randomize(batch, chance) for batch in self.encoded(progress))
-        if self.plan.order == "keep":
-            yield from randomized
-            return
-        folder = None if self.output is None else self.output.parent
-        with Shuffler(chance, folder) as shuffler:
-            for batch in randomized:
-                shuffler.add(batch)
+        """Randomised batches in the order in which they are published; progress is told in the caller's thread."""
+        folder, shuffled = None if self.output is None else self.output.parent, self.plan.order == "shuffle"
+        randomized = self._randomized(chance)
+        if chance.secure:  # a seed would be drawn from by two threads, for noise and for the order
+            randomized = self._ahead(randomized)
+        with Shuffler(chance, folder) as shuffler, closing(randomized) as batches:
+            done = 0
+            for batch in batches:
+                if shuffled:
+                    shuffler.add(batch)
+                else:
+                    yield batch
+                done += batch.num_rows
+                if progress is not None:
+                    progress(done)
             yield from rebatched(shuffler.rows(self.batch_rows), self.batch_rows)
+
+    def _randomized(self, chance: Randomness) -> Generator[pa.RecordBatch, None, None]:
+        # A seed is drawn from in the order of the batches; secure streams are one for each thread.
+        engine = self.engine if chance.secure else Local()
+        with closing(self.encoded(None)) as batches:
+            yield from engine.map_batches(batches, lambda batch: self.layout.randomize(batch, chance))
 
     def _meaning(self, name: str) -> ColumnType:
         """What the cells of a public column mean; a weight was checked to be a number, however it is written."""
@@ -354,33 +371,3 @@ class Work:
             id=self.id,
             created=self.created,
         )
-
-
-def _check_progress(progress: Any) -> None:
-    if progress is not None and not callable(progress):
-        raise ReleaseError("progress must be a function of the number of rows done")
-
-
-def _signing_key(given: Any) -> SigningKey | None:
-    if given is None or isinstance(given, SigningKey):
-        return given
-    if not isinstance(given, (str, os.PathLike)):
-        raise ReleaseError(f"signing_key must be a path or a SigningKey, not {type(given).__name__}")
-    return SigningKey.read(given)
-
-
-def _inputs(source: Source, plan: Plan, book: Ledger | None, key: SigningKey | None) -> list[tuple[str, Path]]:
-    """What a run reads or keeps, and may therefore never write to."""
-    files = [] if source.path is None else [("the input", source.path)]
-    files += [] if plan.path is None else [("the plan", plan.path)]
-    files += [("a file that the plan reads", file) for file in plan.files]
-    files += [] if key is None or key.path is None else [("the signing key", key.path)]
-    if book is not None:
-        files += [("the ledger", file) for file in (book.path, book.text) if file is not None]
-    return files
-
-
-def _has_empty_label(domain: Domain) -> bool:
-    if not isinstance(domain, FiniteDomain) or not pa.types.is_dictionary(domain.arrow_type):
-        return False
-    return bool(domain.codes(pa.array([""])).null_count == 0)

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from discreet import arguments
 from discreet.errors import DiscreetError, ReleaseError
-from discreet.manifest.tables import TableFile, file_table
+from discreet.manifest.folder import table_at
+from discreet.manifest.tables import TableFile
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def open_source(source: Any, missing: Sequence[str] = ()) -> Source:
 def _opened(source: Any, missing: Sequence[str]) -> Source:
     if isinstance(source, (str, os.PathLike)):
         path = arguments.path(source, "source", ReleaseError)
-        return Source(file_table(path, missing), path)
+        return Source(table_at(path, missing), path)
     with _quietly():
         if isinstance(source, pa.RecordBatchReader):
             return Source(Stream(source))

@@ -33,12 +33,22 @@ def check_output(output: str | os.PathLike[str], inputs: Iterable[tuple[str, Pat
     """
     path = arguments.path(output, "output", ReleaseError)
     suffix = path.suffix.lower()
-    if suffix not in PARQUET + CSV:
-        raise ReleaseError(f'{path.name}: "{suffix}" is not a kind of table that can be written; use .parquet or .csv')
+    if suffix not in (*PARQUET, *CSV, ""):
+        raise ReleaseError(
+            f'{path.name}: "{suffix}" is not a kind of table that can be written; use .parquet or .csv, '
+            "or a name without an ending for a folder of parts"
+        )
     if not path.parent.is_dir():
         raise ReleaseError(f"there is no folder {path.parent}")
+    if suffix == "":
+        inputs = list(inputs)
+        refuse_inputs((path,), inputs)
+        refuse_inside(path, inputs)
+        return path
     if path.is_dir():
         raise ReleaseError(f"{path} is a folder, not a file")
+    inputs = list(inputs)
+    refuse_inside(path, inputs)
     refuse_inputs((path, sidecar_path(path)), inputs)
     refuse_existing(path, overwrite=overwrite)
     if not overwrite and is_torn(path):
@@ -55,6 +65,13 @@ def refuse_inputs(targets: Iterable[Path], inputs: Iterable[tuple[str, Path]]) -
                 if what == "the input":
                     raise ReleaseError("the output is the input; choose another name, so that the truth is kept apart")
                 raise ReleaseError(f"{target} is {what}; choose another name for the output")
+
+
+def refuse_inside(target: Path, inputs: Iterable[tuple[str, Path]]) -> None:
+    """Refuse to write into a folder that is read."""
+    for what, folder in inputs:
+        if folder.is_dir() and target.resolve().is_relative_to(folder.resolve()):
+            raise ReleaseError(f"{target} lies inside {what}; choose a place outside, so that the truth is kept apart")
 
 
 def refuse_existing(path: Path, *, overwrite: bool) -> None:

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from discreet.errors import ReleaseError
 from discreet.manifest import Manifest, Release
+from discreet.manifest.parts import PartFile
 from discreet.manifest.storage import KEY
 from discreet.manifest.tables import PARQUET, CsvTable, ParquetTable
 from discreet.publish.run.commit import (
@@ -36,7 +37,7 @@ from discreet.publish.run.targets import refuse_existing
 
 
 def open_output(output: Path | None, schema: pa.Schema, *, overwrite: bool) -> Output:
-    """The writer for a path, or for memory."""
+    """The writer for a file, or for memory."""
     if output is None:
         return MemoryOutput(schema)
     kind = ParquetOutput if output.suffix.lower() in PARQUET else CsvOutput
@@ -69,6 +70,10 @@ class Output(ABC):
     def digest(self) -> str | None:
         """SHA-256 of the file that was written, when the manifest lies beside it."""
         return None
+
+    def finish(self) -> tuple[PartFile, ...]:
+        """End the last part, where the table is in parts; what they are."""
+        return ()
 
     @abstractmethod
     def discard(self) -> None:
@@ -159,13 +164,13 @@ class ParquetOutput(FileOutput):
     _writer: Any = None
 
     def _start(self, sink: IO[bytes]) -> None:
-        with _holding():
+        with holding():
             # The Arrow schema is added at the end, when the manifest that belongs to it is known.
             self._writer = pq.ParquetWriter(sink, self._schema, store_schema=False)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """One row group."""
-        with writing(self._path), _holding():
+        with writing(self._path), holding():
             self._writer.write_batch(batch, row_group_size=max(batch.num_rows, 1))
 
     def commit(self, manifest: Manifest) -> Release:
@@ -217,7 +222,7 @@ class CsvOutput(FileOutput):
 
 
 @contextlib.contextmanager
-def _holding() -> Iterator[None]:
+def holding() -> Iterator[None]:
     """Say that a type does not fit into the file; what Arrow says about it may quote a value."""
     try:
         yield

@@ -1,0 +1,166 @@
+"""A release in a folder: parts, and last the manifest that names them. The folder appears whole or not at all.
+
+Everything is written into ``.discreet-<output>.tmp``, which only its owner can read, and that folder gets its name.
+A release that is replaced waits as ``.discreet-<output>.old`` for the moment in between; a process that is killed there
+leaves it to the next one to put back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from discreet.errors import ReleaseError
+from discreet.manifest import Manifest, Release
+from discreet.manifest.folder import FolderTable
+from discreet.manifest.parts import MANIFEST_NAME, PartFile
+from discreet.manifest.tables import rows_per_batch
+from discreet.publish.run.commit import (
+    already_there,
+    claim,
+    flush,
+    ordinary_mode,
+    recover,
+    replaced_path,
+    sync_folder,
+    temporary_path,
+    writing,
+)
+from discreet.publish.run.lock import Lock
+from discreet.publish.run.writing import Output, holding
+
+#: Batches in a part. As batches have a power of two of rows, at least 4,096, parts begin where blocks of digests do.
+PART_BATCHES = 16
+
+
+class FolderOutput(Output):
+    """Writes parts under a temporary name and renames their folder at the end.
+
+    Parameters
+    ----------
+    path : Path
+        The folder to be.
+    schema : pa.Schema
+        What is written.
+    coded : pa.Schema
+        What the size of a part is worked out from.
+    overwrite : bool
+        Whether a release in a folder may be replaced.
+    """
+
+    def __init__(self, path: Path, schema: pa.Schema, coded: pa.Schema, *, overwrite: bool) -> None:
+        self._path = path
+        self._schema = schema
+        self._overwrite = overwrite
+        self._part_rows = PART_BATCHES * rows_per_batch(coded)
+        self._writer: pq.ParquetWriter | None = None
+        self._rows = 0
+        self.files: list[PartFile] = []
+        with writing(path):
+            self._lock: Lock | None = claim(path)
+        try:
+            refuse_folder(path, overwrite=overwrite)
+            with writing(path):
+                self.folder = temporary_path(path)
+                self.folder.mkdir(mode=0o700)
+        except BaseException:
+            self.discard()
+            raise
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Rows of the part that is being written, and of the next ones."""
+        start = 0
+        while start < batch.num_rows:
+            piece = batch.slice(start, self._part_rows - self._rows)
+            with writing(self._path), holding():
+                if self._writer is None:
+                    self._writer = pq.ParquetWriter(self.folder / self._name(), self._schema)
+                self._writer.write_batch(piece, row_group_size=max(piece.num_rows, 1))
+            self._rows += piece.num_rows
+            start += piece.num_rows
+            if self._rows == self._part_rows:
+                self._end_part()
+
+    def _name(self) -> str:
+        return f"part-{len(self.files):05d}.parquet"
+
+    def _end_part(self) -> None:
+        if self._writer is not None:
+            with writing(self._path):
+                self._writer.close()
+            self.files.append(PartFile.of(self.folder / self._name(), self._rows))
+            self._writer, self._rows = None, 0
+
+    def finish(self) -> tuple[PartFile, ...]:
+        """Close the last part; all parts, in their order."""
+        self._end_part()
+        return tuple(self.files)
+
+    def take(self, files: Iterable[Path], first: int = 0) -> None:
+        """Parts that somebody else wrote: they get names in their order."""
+        for number, file in enumerate(files, first):
+            file.rename(self.folder / f"part-{number:05d}.parquet")
+
+    def commit(self, manifest: Manifest) -> Release:
+        """Write the manifest and give the folder its name."""
+        with writing(self._path):
+            for file in manifest.files:
+                (self.folder / file.name).chmod(ordinary_mode())
+            with open(self.folder / MANIFEST_NAME, "xb") as sink:
+                sink.write((manifest.to_json(indent=1) + "\n").encode())
+                flush(sink)
+            sync_folder(self.folder)
+            self.folder.chmod(ordinary_mode() | 0o111 & (ordinary_mode() >> 2))
+            self._take_name()
+        return Release(manifest, FolderTable(self._path, [file.name for file in manifest.files]))
+
+    def _take_name(self) -> None:
+        old = replaced_path(self._path)
+        if self._overwrite and self._path.is_dir():
+            self._path.rename(old)
+        elif os.path.lexists(self._path):
+            raise already_there(self._path)
+        self.folder.rename(self._path)
+        self.committed = True
+        sync_folder(self._path.parent)
+        shutil.rmtree(old, ignore_errors=True)
+
+    def discard(self) -> None:
+        """Close what is open, remove what did not get its name, and let others write."""
+        if self._writer is not None:
+            with contextlib.suppress(OSError, pa.ArrowException):
+                self._writer.close()
+            self._writer = None
+        if self._lock is None:
+            return
+        with contextlib.suppress(OSError):
+            recover(self._path)
+        self.removed = not self.committed and not os.path.lexists(temporary_path(self._path))
+        self._lock.release()
+        self._lock = None
+
+
+def refuse_folder(path: Path, *, overwrite: bool) -> None:
+    """Refuse a name that is taken: only a release in a folder is ever replaced, and only when asked."""
+    if not os.path.lexists(path):
+        return
+    if not overwrite:
+        raise already_there(path)
+    if not (path / MANIFEST_NAME).is_file():
+        raise ReleaseError(f"{path} exists and is not a release of discreet; move it away, or choose another name")
+
+
+def with_files(manifest: Manifest, files: tuple[PartFile, ...]) -> Manifest:
+    """The manifest of a table that lies in these files; in none when it lies in one that the manifest does not name."""
+    content = manifest.content
+    if not files:
+        return manifest
+    parts = tuple(file.rows for file in files)
+    return replace(manifest, files=files, content=None if content is None else replace(content, parts=parts))
