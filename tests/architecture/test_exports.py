@@ -19,9 +19,10 @@ LONGEST_FUNCTION = 60
 #: Everything that may be imported from a package.
 EXPORTS = {
     design: """
-        Alternative AttributesDesign Design MetricComparison MetricDesign Optimality PilotReports Split TwoGroups
+        Alternative AttributesDesign Design MeansDesign MetricComparison MetricDesign Optimality PilotReports Split
+        TwoGroups
         attributes attributes_for_total binary bipartite compare compare_attributes detect_cheating expected_error
-        frequencies label label_with_pilot margin mean sample_size split_budget zero_inflated_laplace
+        frequencies label label_with_pilot margin mean means sample_size split_budget zero_inflated_laplace
     """,
     learning: "PrivateBoostingClassifier PrivateBoostingRegressor",
     mechanisms: """
@@ -46,6 +47,7 @@ SIGNATURES = {
     "label": "epsilon delta covariates coefficients link criterion classes * reports",
     "label_with_pilot": "labels covariates epsilon delta share link criterion * pilot_epsilon randomness",
     "mean": "domain epsilon prior",
+    "means": "domains epsilon weights * method",
     "margin": "mechanism n level prevalence * method",
     "sample_size": "mechanism margin level prevalence * method",
     "split_budget": "domains epsilon weights",

@@ -8,6 +8,7 @@ from discreet.design.expected_error import expected_error
 from discreet.design.frequencies import frequencies
 from discreet.design.label import label
 from discreet.design.mean import mean
+from discreet.design.means import MeansDesign, means
 from discreet.design.noncompliance import TwoGroups, detect_cheating
 from discreet.design.pilot import PilotReports, label_with_pilot
 from discreet.design.precision import margin, sample_size
@@ -19,6 +20,7 @@ __all__ = [
     "Alternative",
     "AttributesDesign",
     "Design",
+    "MeansDesign",
     "MetricComparison",
     "MetricDesign",
     "Optimality",
@@ -38,6 +40,7 @@ __all__ = [
     "label_with_pilot",
     "margin",
     "mean",
+    "means",
     "sample_size",
     "split_budget",
     "zero_inflated_laplace",
