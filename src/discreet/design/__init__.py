@@ -10,6 +10,7 @@ from discreet.design.label import label
 from discreet.design.mean import mean
 from discreet.design.means import MeansDesign, means
 from discreet.design.noncompliance import TwoGroups, detect_cheating
+from discreet.design.number_comparison import NumberComparison, compare_numbers
 from discreet.design.pilot import PilotReports, label_with_pilot
 from discreet.design.precision import margin, sample_size
 from discreet.design.result import Alternative, Design, MetricDesign, Optimality
@@ -23,6 +24,7 @@ __all__ = [
     "MeansDesign",
     "MetricComparison",
     "MetricDesign",
+    "NumberComparison",
     "Optimality",
     "PilotReports",
     "Split",
@@ -33,6 +35,7 @@ __all__ = [
     "bipartite",
     "compare",
     "compare_attributes",
+    "compare_numbers",
     "detect_cheating",
     "expected_error",
     "frequencies",
