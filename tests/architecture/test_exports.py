@@ -19,9 +19,10 @@ LONGEST_FUNCTION = 60
 #: Everything that may be imported from a package.
 EXPORTS = {
     design: """
-        Alternative AttributesDesign Design MetricComparison MetricDesign Optimality PilotReports Split TwoGroups
-        attributes attributes_for_total binary bipartite compare compare_attributes detect_cheating expected_error
-        frequencies label label_with_pilot margin mean sample_size split_budget zero_inflated_laplace
+        Alternative AttributesDesign Design MeansDesign MetricComparison MetricDesign NumberComparison Optimality
+        PilotReports Split TwoGroups attributes attributes_for_total binary bipartite compare compare_attributes
+        compare_numbers detect_cheating expected_error frequencies label label_with_pilot margin mean means sample_size
+        split_budget zero_inflated_laplace
     """,
     learning: "PrivateBoostingClassifier PrivateBoostingRegressor",
     mechanisms: """
@@ -41,16 +42,18 @@ SIGNATURES = {
     "bipartite": "domain epsilon high prior",
     "compare": "domain epsilon n * prior",
     "compare_attributes": "joint",
+    "compare_numbers": "domain epsilon n delta",
     "detect_cheating": "share power * epsilon level prevalence truthful mirrored",
     "expected_error": "domain epsilon prior worst",
     "frequencies": "domain epsilon * criterion",
     "label": "epsilon delta covariates coefficients link criterion classes * reports",
     "label_with_pilot": "labels covariates epsilon delta share link criterion * pilot_epsilon randomness",
     "mean": "domain epsilon prior",
+    "means": "domains epsilon weights * method",
     "margin": "mechanism n level prevalence * method",
     "sample_size": "mechanism margin level prevalence * method",
     "split_budget": "domains epsilon weights",
-    "zero_inflated_laplace": "box epsilon delta zero_probability unit target * grid",
+    "zero_inflated_laplace": "box epsilon delta zero_probability unit target * grid exposure",
 }
 
 #: Which mechanism each designer returns.

@@ -298,8 +298,13 @@ def calls() -> Iterator[Call]:
             "unit": "record",
             "target": "mean",
             "grid": None,
+            "exposure": None,
         },
     )
+    numbers = {"domain": box, "epsilon": 1.0, "n": 100, "delta": 0.0}
+    yield Call("design.compare_numbers", design.compare_numbers, numbers)
+    several = {"domains": [Grid(0, 1, 3), Grid(0, 9, 3)], "epsilon": 1.0, "weights": None, "method": "one"}
+    yield Call("design.means", design.means, several)
     yield Call(
         "design.sample_size",
         design.sample_size,

@@ -49,6 +49,10 @@ def _choice(block: Block, design: Design[Mechanism] | None, regression: str | No
     if table is not None:
         design = replace(design, alternatives=table.instead_of(_finite(block)))
     lines += [f"Chosen: {how}" for how in _truthful(block)]
+    if (curve := getattr(design, "trade_off", None)) is not None:  # noise for numbers: error against exact people
+        facts["trade_off"] = curve.rows(rows)
+        shown = ["Error of a mean against people published exactly:", *curve.summary(rows).splitlines()]
+        return Choice((*lines, *design.reasons(), *shown), {**facts, **design.reasons_to_dict()})
     return Choice((*lines, *design.reasons()), {**facts, **design.reasons_to_dict()})
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.cli.numbers import compared, compared_text
 from discreet.cli.terminal import command, emit
 from discreet.errors import NotIdentifiedError
 from discreet.plain_text import one_line
@@ -84,6 +85,7 @@ def _unbiased(block: Block, mechanism: UnbiasedResponse, rows: int, level: float
         "points": mechanism.shape[0],
         "range": [mechanism.points[0], mechanism.points[-1]],
         "mean_margin": finite_mean_margin(mechanism, rows, level),
+        "comparison": compared(1, mechanism.guarantee.epsilon, 0.0, rows),
     }
 
 
@@ -92,6 +94,7 @@ def _unbiased_text(block: Block, facts: dict[str, Any]) -> list[str]:
     return [
         f"  {_names(block)}: numbers from {low:g} to {high:g} on {facts['points']} points, {block.guarantee.summary()}",
         f"    mean to ± {facts['mean_margin']:.4g}",
+        *compared_text(facts["comparison"]),
     ]
 
 
@@ -100,6 +103,7 @@ def _numeric(block: NumericBlock, rows: int, level: float) -> dict[str, Any]:
     from discreet.design.precision import mean_margin
 
     mechanism = block.mechanism
+    record = mechanism.record_guarantee
     return {
         "columns": list(block.columns),
         "mechanism": type(mechanism).__name__,
@@ -108,6 +112,7 @@ def _numeric(block: NumericBlock, rows: int, level: float) -> dict[str, Any]:
         "scale": list(mechanism.scale),
         "zero_probability": mechanism.zero_probability,
         "margin": mean_margin(mechanism, rows, level).tolist(),
+        "comparison": compared(len(block.columns), record.epsilon, record.delta, rows),
     }
 
 
@@ -118,7 +123,7 @@ def _numeric_text(block: Block, facts: dict[str, Any]) -> list[str]:
     ]
     for name, scale, value in zip(facts["columns"], facts["scale"], facts["margin"], strict=True):
         lines.append(f'    "{name}": noise of {scale:.4g}, mean to ± {value:.4g}')
-    return lines
+    return lines + compared_text(facts["comparison"])
 
 
 def _together(block: JointBlock, rows: int, level: float) -> dict[str, Any]:

@@ -8,7 +8,9 @@ from discreet.design.expected_error import expected_error
 from discreet.design.frequencies import frequencies
 from discreet.design.label import label
 from discreet.design.mean import mean
+from discreet.design.means import MeansDesign, means
 from discreet.design.noncompliance import TwoGroups, detect_cheating
+from discreet.design.number_comparison import NumberComparison, compare_numbers
 from discreet.design.pilot import PilotReports, label_with_pilot
 from discreet.design.precision import margin, sample_size
 from discreet.design.result import Alternative, Design, MetricDesign, Optimality
@@ -19,8 +21,10 @@ __all__ = [
     "Alternative",
     "AttributesDesign",
     "Design",
+    "MeansDesign",
     "MetricComparison",
     "MetricDesign",
+    "NumberComparison",
     "Optimality",
     "PilotReports",
     "Split",
@@ -31,6 +35,7 @@ __all__ = [
     "bipartite",
     "compare",
     "compare_attributes",
+    "compare_numbers",
     "detect_cheating",
     "expected_error",
     "frequencies",
@@ -38,6 +43,7 @@ __all__ = [
     "label_with_pilot",
     "margin",
     "mean",
+    "means",
     "sample_size",
     "split_budget",
     "zero_inflated_laplace",

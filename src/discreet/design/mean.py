@@ -19,7 +19,7 @@ from discreet.mechanisms.unbiased import UnbiasedResponse, shortened
 #: Largest number of points: the programme for 51 takes from a second to half a minute.
 MAX_POINTS = 64
 #: Below this ε the values are so large, and above it the probabilities so small, that the programme fails in floats.
-_LEAST_EPSILON, _MOST_EPSILON = 0.01, 8.0
+LEAST_EPSILON, MOST_EPSILON = 0.01, 8.0
 #: How often a channel is put into its range and its rows made right, and the excess of a ratio that is none.
 _PROJECTIONS, _NEGLIGIBLE = 200, 1e-13
 #: Below this ε the hybrid mechanism is that of Duchi (Wang and others 2019).
@@ -66,9 +66,9 @@ def mean(domain: Grid | Ordinal, epsilon: float, prior: ArrayLike | None = None)
             "between are rounded at random without bias"
         )
     epsilon = checked_epsilon(epsilon)
-    if not _LEAST_EPSILON <= epsilon <= _MOST_EPSILON:
+    if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
         raise PrivacyError(
-            f"epsilon must be from {_LEAST_EPSILON:g} to {_MOST_EPSILON:g} for unbiased numbers, not {epsilon:g}: the "
+            f"epsilon must be from {LEAST_EPSILON:g} to {MOST_EPSILON:g} for unbiased numbers, not {epsilon:g}: the "
             "linear programme is solved in floats"
         )
     weights = None if prior is None else checked_prior(prior, domain.size)

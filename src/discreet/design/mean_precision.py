@@ -22,6 +22,9 @@ from discreet.design.result import Design
 from discreet.errors import DesignError
 from discreet.mechanisms import FiniteMechanism, UnbiasedResponse
 
+#: Cells of an interval on which a corrected number is squared and averaged.
+_CELLS = 400
+
 
 def mean_variance(mechanism: FiniteMechanism, positions: ArrayLike | None = None) -> float:
     """The largest variance of one debiased number, randomisation and spread of the truths together.
@@ -101,3 +104,46 @@ def _below(first: tuple[float, float], middle: tuple[float, float], last: tuple[
     """Whether the middle point lies on or under the line between the others."""
     across = (middle[0] - first[0]) * (last[1] - first[1])
     return (middle[1] - first[1]) * (last[0] - first[0]) <= across
+
+
+def noisy_mean_variance(scale: float, zero_probability: float) -> float:
+    """The largest variance of one number with zero-inflated Laplace noise as the estimator of a mean has it.
+
+    Parameters
+    ----------
+    scale : float
+        λ over the width of the coordinate.
+    zero_probability : float
+        δ₀; at 0 the report itself is taken, and truths at both ends are worst: ``1/4 + λ²``.
+
+    Returns
+    -------
+    float
+        In units of the squared width.
+
+    Examples
+    --------
+    >>> round(noisy_mean_variance(1.0, 0.0), 3), round(noisy_mean_variance(1.0, 0.1), 3)
+    (1.25, 0.732)
+    """
+    from discreet.domains import Box
+    from discreet.estimate.m_estimation.box.interval import IntervalCorrection, applies
+    from discreet.mechanisms import ZeroInflatedLaplace
+
+    plain = 0.25 + (1 - zero_probability) * scale**2
+    if zero_probability == 0:
+        return plain
+    mechanism = ZeroInflatedLaplace(Box(0.0, 1.0), scale, zero_probability)
+    if not applies(mechanism):
+        return plain
+    corrected = IntervalCorrection(mechanism).of(lambda x: x - 0.5)
+    edges = np.linspace(0.0, 1.0, _CELLS + 1)
+    truths = (edges[1:] + edges[:-1]) / 2
+    inside = corrected(truths)[:, 0]
+    below, above = corrected(np.array([-1.0, 2.0]))[:, 0]
+    b = scale / math.sqrt(2)
+    # Chances of every cell, and of leaving on either side, given the truth.
+    away = edges[None, :] - truths[:, None]
+    cdf = np.where(away < 0, np.exp(np.minimum(away, 0) / b) / 2, 1 - np.exp(-np.maximum(away, 0) / b) / 2)
+    noisy = np.diff(cdf, axis=1) @ inside**2 + cdf[:, 0] * below**2 + (1 - cdf[:, -1]) * above**2
+    return _worst(truths - 0.5, zero_probability * inside**2 + (1 - zero_probability) * noisy)

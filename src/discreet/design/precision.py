@@ -119,9 +119,13 @@ def margin(
 
 
 def mean_margin(mechanism: ZeroInflatedLaplace, n: float, level: float = 0.95) -> NDArray[np.float64]:
-    """Half the width of the interval for the mean of every coordinate, with truths at both ends of its range."""
+    """Half the width of the interval for the mean of every coordinate, at the worst distribution of the truth."""
+    from discreet.design.mean_precision import noisy_mean_variance
+
     n = arguments.number(n, "n", DesignError, least=1)
-    variances = mechanism.box.widths**2 / 4 + (1 - mechanism.zero_probability) * mechanism.noise_scale**2
+    widths, scales = mechanism.box.widths, mechanism.noise_scale
+    zero = mechanism.zero_probability
+    variances = widths**2 * np.array([noisy_mean_variance(float(one), zero) for one in scales / widths])
     return np.asarray(_quantile(level) * np.sqrt(variances / n))
 
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal, get_args
 
-import numpy as np
-
 from discreet import arguments, limits
-from discreet.arguments import Floats
+from discreet.design.laplace_trade_off import KINKED, LEAST_SHARE, TradeOff, target_variance, trade_off
 from discreet.design.result import Design, Optimality
 from discreet.domains.box import Box
 from discreet.errors import DesignError, PrivacyError
@@ -19,31 +16,12 @@ from discreet.mechanisms.laplace.curve import ratio_for_bound
 from discreet.mechanisms.laplace.exact import delta_exact
 
 Target = Literal["mean", "squared", "logistic", "probit", "poisson", "check", "median", "huber", "hinge", "indicator"]
-#: Losses with a kink, whose correction needs exactly published records.
-KINKED = ("check", "median", "hinge", "indicator")
 #: A part of δ that is kept back for the precision to which the exact curve is known; the finished mechanism is checked.
 _PRECISION = 2e-11
 #: The smallest δ, unless there is none: below, that part is no longer a small one. One dimension needs no δ.
 _LEAST_DELTA = 2e-9
 #: Above this many diameters of noise, the user is told what the δ costs.
 _MANY_DIAMETERS = 20.0
-#: Shares of δ that are tried as zero probabilities for a kinked target.
-_SHARES = np.linspace(0.02, 0.98, 49)
-
-
-@dataclass(frozen=True)
-class TradeOff:
-    """What each zero probability would cost at the same (ε, δ).
-
-    Attributes
-    ----------
-    zero_probability, scale, variance : arrays
-        Noise in units of the width of a coordinate, and the variance of the target at n = 1.
-    """
-
-    zero_probability: tuple[float, ...]
-    scale: tuple[float, ...]
-    variance: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -54,17 +32,7 @@ class LaplaceDesign(Design[ZeroInflatedLaplace]):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        curve = self.trade_off
-        shown = (
-            None
-            if curve is None
-            else {
-                "zero_probability": list(curve.zero_probability),
-                "scale": list(curve.scale),
-                "variance": list(curve.variance),
-            }
-        )
-        return super().to_dict() | {"trade_off": shown}
+        return super().to_dict() | {"trade_off": None if self.trade_off is None else self.trade_off.to_dict()}
 
 
 def zero_inflated_laplace(
@@ -76,6 +44,7 @@ def zero_inflated_laplace(
     target: Target = "mean",
     *,
     grid: float | None = None,
+    exposure: float | None = None,
 ) -> LaplaceDesign:
     """The least noise that keeps (ε, δ) on a box, each coordinate scaled to its own width.
 
@@ -86,25 +55,32 @@ def zero_inflated_laplace(
         What is promised; δ > 2·10⁻⁹, as the exact curve is known to about 10⁻¹¹ only. In one dimension δ = 0 gives the
         Laplace mechanism, which is ε-private without δ.
     zero_probability : float, optional
-        Below δ. By default the best for the target.
+        The chance of being published exactly, below δ. By default the best for the target among those that ``exposure``
+        allows, by the variance of the estimator that uses the box.
     unit : {"record", "attribute"}
         What is protected.
     target : str
-        What will be estimated. "mean" and the other smooth losses are served best by 0, plain Laplace noise; for
-        losses with a kink ("check", "median", "hinge", "indicator") a value in (0, δ) is searched.
+        What will be estimated: "mean" and the other smooth losses, or a loss with a kink ("check", "median", "hinge",
+        "indicator"), which cannot be corrected without exactly published records.
     grid : number, optional
         Passed on to the mechanism.
+    exposure : float, optional
+        The largest zero probability that may be chosen, at most δ; half of δ by default. 0 publishes nobody exactly.
 
     Returns
     -------
     Design
-        ``.trade_off`` shows noise and variance for every zero probability that was tried.
+        ``.trade_off`` shows noise, error and people published exactly for every zero probability that was tried, as a
+        table (``.trade_off.summary(people)``) and as a picture (``.trade_off.plot(people=…)``), beside the baseline of
+        publishing a random share δ and nothing else.
 
     Examples
     --------
     >>> design = zero_inflated_laplace(Box([0, 0], [1, 10]), 1.0, 0.1)
-    >>> [round(one, 3) for one in design.mechanism.scale], design.mechanism.guarantee.fits(1.0, 0.1)
-    ([1.898, 18.981], True)
+    >>> design.mechanism.zero_probability, [round(one, 2) for one in design.mechanism.scale]
+    (0.05, [2.21, 22.1])
+    >>> round(design.objective, 2), round(zero_inflated_laplace(Box([0, 0], [1, 10]), 1.0, 0.1, 0.0).objective, 2)
+    (1.83, 3.69)
     """
     box = arguments.instance(box, Box, "box", DesignError)
     epsilon = arguments.number(epsilon, "epsilon", PrivacyError, least=0, most=limits.EPSILON)
@@ -112,14 +88,15 @@ def zero_inflated_laplace(
     if zero_probability is not None:
         zero_probability = arguments.number(zero_probability, "zero_probability", PrivacyError, least=0, below=1)
     _check(box, epsilon, delta, zero_probability, unit, target)
+    largest = _largest_exposure(exposure, delta, zero_probability, target)
     if grid is not None:
         arguments.floats(grid, "grid", DesignError)
     curve = None
     if delta == 0:
         chosen = 0.0
     elif zero_probability is None:
-        curve = _curve(box.dimension, epsilon, delta, unit, target)
-        chosen = curve.zero_probability[int(np.argmin(curve.variance))]
+        curve = trade_off(box.dimension, epsilon, delta, _width_factor(box.dimension, unit), target, largest)
+        chosen = curve.zero_probability[curve.best()]
     else:
         chosen = zero_probability
     mechanism, ratio = _calibrated(box, epsilon, delta, chosen, unit, grid)
@@ -131,12 +108,14 @@ def zero_inflated_laplace(
         "the least noise of this kind and zero probability: δ(ε) falls with the scale, and the exact curve is met"
     )
     if curve is not None and chosen > 0:
-        statement += "; the zero probability is the best of 49 shares of δ for the stated target"
+        statement += (
+            f"; the zero probability is the best up to {largest:.4g} for the stated target, of 49 shares of δ tried"
+        )
     return LaplaceDesign(
         mechanism,
         objective,
         Optimality(objective, min(bound, objective), statement),
-        _notes(box, epsilon, delta, chosen, unit, mechanism, width),
+        (*_exposure_notes(curve, objective), *_notes(box, epsilon, delta, chosen, unit, mechanism, width)),
         f'Variance at n = 1 of the target "{target}" per coordinate, in units of its width',
         trade_off=curve,
     )
@@ -164,6 +143,35 @@ def _check(box: Box, epsilon: float, delta: float, zero_probability: float | Non
             f'the target "{target}" has a kink and cannot be estimated at zero_probability 0; leave it out to have it '
             "chosen"
         )
+
+
+def _largest_exposure(exposure: Any, delta: float, zero_probability: float | None, target: str) -> float:
+    if exposure is None:
+        return delta / 2
+    largest = arguments.number(exposure, "exposure", PrivacyError, least=0, most=1)
+    if zero_probability is not None:
+        raise DesignError(
+            "exposure limits the zero probability that is chosen, which is given here: leave out one of them"
+        )
+    if largest > delta:
+        raise PrivacyError(f"exposure ({largest:g}) must be at most delta ({delta:g}), out of which it is paid")
+    if target in KINKED and largest < LEAST_SHARE * delta:
+        raise DesignError(
+            f'the target "{target}" has a kink and needs exactly published records: exposure must be at least '
+            f"{LEAST_SHARE * delta:.3g}"
+        )
+    return largest
+
+
+def _exposure_notes(curve: TradeOff | None, objective: float) -> list[str]:
+    """What the choice means for people, and what the simplest release of all would give."""
+    if curve is None:
+        return []
+    ratio = math.sqrt(curve.share_variance / objective)
+    return [
+        f"publishing a random share of {curve.share:g} exactly and nothing else would be (0, {curve.share:g})-private, "
+        f"with {ratio:.2g} times the error of this release: see trade_off for error and exact people side by side"
+    ]
 
 
 def ratio_for(epsilon: float, delta: float, dimension: int) -> float:
@@ -223,63 +231,6 @@ def _calibrated(
     raise PrivacyError(f"delta ({delta:g}) leaves nothing for the noise beside zero_probability ({zero_probability:g})")
 
 
-def target_variance(target: str, scale: float, zero_probability: float) -> float:
-    """Variance of one corrected evaluation of the target; noise and truth in units of the width of a coordinate.
-
-    * Smooth targets: the mean of a coordinate that is uniform on its range, ``1/12 + (1 − δ₀)λ²``.
-    * "median", "indicator": the corrected sign ``½ sgn(r)(1 + (1/δ₀ − 1) e^{−|r|/b})`` of ``r = x1 − m``, m the
-      middle, ``b = √(δ₀/2) λ``.
-    * "check", "hinge": the corrected gradient of a regression with slope one on one coordinate, residuals normal
-      with a standard deviation of half its width.
-    """
-    if target not in KINKED:
-        return 1 / 12 + (1 - zero_probability) * scale * scale
-    if zero_probability == 0:
-        return math.inf
-    b, weight = math.sqrt(zero_probability / 2) * scale, 1 / zero_probability - 1
-    x, residual, laplace = _points()
-
-    def square(noise: Floats | float) -> float:
-        r = x + noise if target in ("median", "indicator") else residual - noise
-        kernel = weight * np.exp(-np.abs(r) / b)
-        score = np.sign(r) / 2 * (1 + kernel)
-        if target in ("check", "hinge"):
-            score = -(x + noise) * score - kernel / 2 * (1 + np.abs(r) / b) * b
-        return float(np.mean(score * score))
-
-    noisy = square(laplace * scale / math.sqrt(2))
-    return zero_probability * square(0.0) + (1 - zero_probability) * noisy
-
-
-@cache
-def _points() -> tuple[Floats, Floats, Floats]:
-    """Evenly spread points for truth, residual and noise: a Kronecker sequence with the plastic ratio's powers."""
-    from scipy.special import ndtri
-
-    plastic = 1.2207440846057596  # the root of x⁴ = x + 1, which spreads three-dimensional points evenly
-    count = np.arange(1, 40_001)
-    u = [(0.5 + count * plastic**-k) % 1.0 for k in (1, 2, 3)]
-    tail = 2 * np.minimum(u[2], 1 - u[2])
-    noise = -np.sign(u[2] - 0.5) * np.log(tail)
-    return np.asarray(u[0] - 0.5, float), np.asarray(ndtri(u[1]) / 2, float), np.asarray(noise, float)
-
-
-def _curve(dimension: int, epsilon: float, delta: float, unit: str, target: str) -> TradeOff:
-    shares = np.concatenate([[0.0], _SHARES]) if target not in KINKED else _SHARES
-    zero = shares * delta
-    inner = np.array([_inner(delta, one) for one in zero])
-    # δ_c(ε) at a grid of c, inverted by interpolation: the chosen point is calibrated exactly afterwards.
-    top = (epsilon - 2 * math.log1p(-delta)) / math.sqrt(2)
-    bottom = ratio_for_bound(epsilon, float(inner.min())) * 0.9
-    ratios = np.geomspace(bottom, top, 32)
-    deltas = np.array([delta_exact(epsilon, float(c), dimension) for c in ratios])
-    keep = np.concatenate([[True], np.diff(np.maximum.accumulate(deltas)) > 0])
-    found = np.interp(inner, deltas[keep], ratios[keep])
-    scale = _width_factor(dimension, unit) / found
-    variance = [target_variance(target, float(s), float(z)) for s, z in zip(scale, zero, strict=True)]
-    return TradeOff(tuple(zero.tolist()), tuple(scale.tolist()), tuple(variance))
-
-
 def _notes(
     box: Box, epsilon: float, delta: float, zero_probability: float, unit: str, mechanism: Any, width: float
 ) -> tuple[str, ...]:
@@ -290,8 +241,8 @@ def _notes(
     ]
     if zero_probability > 0:
         notes.append(
-            f"a share of {zero_probability:.4g} of the records is published exactly; estimates of smooth quantities "
-            "would be better with zero_probability=0"
+            f"a share of {zero_probability:.4g} of the records is published exactly; exposure = 0 publishes none, with "
+            "more error, and then no loss with a kink can be corrected"
         )
     else:
         notes.append(

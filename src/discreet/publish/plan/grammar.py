@@ -49,7 +49,7 @@ NEAR = ("high", "prior", "missing_loss", "worst")
 #: Keys of columns that are randomised together.
 JOINT = ("domains", "epsilons", "total", "ratios", "method", "pairs")
 #: Keys of noise for numeric vectors.
-LAPLACE = ("zero_probability", "unit", "grid", "clip", "target")
+LAPLACE = ("zero_probability", "unit", "grid", "clip", "target", "exposure")
 PRIVATE = (
     "columns",
     "domain",

@@ -58,6 +58,7 @@ def read_numeric(section: Section, files: PlanFiles) -> tuple[NumericBlock, Desi
             cast("Any", section.choice("unit", ("record", "attribute")) or "record"),
             cast("Any", section.text("target") or "mean"),
             grid=_grid(section),
+            exposure=section.number("exposure"),
         )
         block = NumericBlock(
             columns=columns, mechanism=design.mechanism, missing=missing, clip=clip, collected=collected

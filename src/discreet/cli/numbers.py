@@ -1,0 +1,30 @@
+"""Ways to release numbers side by side, for ``discreet design``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def compared(columns: int, epsilon: float, delta: float, rows: int) -> dict[str, Any] | None:
+    """Every way to release so many numbers at the same promise, with the margin that each gives for a mean."""
+    from discreet.design import compare_numbers
+    from discreet.domains import Box
+    from discreet.errors import InputError
+
+    try:
+        return compare_numbers(Box([0.0] * columns, [1.0] * columns), epsilon, rows, delta).to_dict()
+    except InputError:  # a promise at which some of them cannot be had: the plan itself stands
+        return None
+
+
+def compared_text(comparison: dict[str, Any] | None) -> list[str]:
+    """One line each."""
+    if comparison is None:
+        return []
+    lines = ["    for a mean, at the same promise about the record (margins in widths of the column):"]
+    for one in comparison["contenders"]:
+        promise = f"ε = {one['epsilon']:.4g}" + (f", δ = {one['delta']:.4g}" if one["delta"] else "")
+        margin = "mean not identified" if one["margin"] is None else f"± {one['margin']:.3g}"
+        exact = f"about {one['exposed']:,.0f} people published exactly" if one["exposed"] else "nobody exposed"
+        lines.append(f"      {one['name']}: {margin} ({promise}, {exact})")
+    return lines
