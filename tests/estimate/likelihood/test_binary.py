@@ -108,11 +108,11 @@ def test_estimates_are_unbiased_and_errors_calibrated_in_mixed_modes(link):
 
 
 def test_naive_intervals_miss_and_corrected_ones_cover():
-    """ε = 1, n = 10⁵, β = (1, ¼, 0, ½): naive intervals cover the zero coefficient only."""
+    """ε = 1, n = 40,000, β = (1, ¼, 0, ½): naive intervals cover the zero coefficient only."""
     p, beta, runs = 1 / (1 + np.exp(-1)), np.array([1, 0.25, 0, 0.5]), 60
     corrected, naive = np.zeros(4), np.zeros(4)
     for seed in range(runs):
-        X, y, _ = rows(100_000, p, p, seed=seed)
+        X, y, _ = rows(40_000, p, p, seed=seed)
         fit = binary_regression(X, y, p, p)
         for hits, one in ((corrected, fit), (naive, fit.naive())):
             low, high = one.interval().T

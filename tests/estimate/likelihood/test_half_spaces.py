@@ -48,7 +48,7 @@ def planes(X):
 def test_a_higher_likelihood_far_away_is_said():
     """Rare outcomes under strong randomisation: what the status says holds at a far point, and is said often."""
     local = finite = 0
-    for seed in range(30):
+    for seed in range(14):
         X, y, _ = rows(600, KEEP, KEEP, beta=(-3.0, 0.8, 0.8), seed=seed)
         fit = binary_regression(X, y, KEEP, KEEP)
         finite += fit.direction is None
@@ -61,8 +61,8 @@ def test_a_higher_likelihood_far_away_is_said():
         far = fit.objective.value(1e6 * plane / np.abs(plane).max())
         assert far > fit.log_likelihood + 1e-3
         assert f"higher by {far - fit.log_likelihood:.2f}" in fit.status
-    assert local > 5
-    assert finite - local > 5
+    assert local > 2
+    assert finite - local > 2
 
 
 def test_well_informed_fits_are_not_doubted():

@@ -96,13 +96,13 @@ def test_estimates_are_calibrated_under_generalised_response():
     for seed in range(runs):
         X, truth = classes(1500, 100 + seed)
         y = mechanism.privatize(truth, Randomness.seeded(seed))
-        for kept, channel in ((errors, mechanism), (naive, np.eye(3))):
+        for kept, channel in ((errors, mechanism), (naive, np.eye(3)))[: 2 if seed < 20 else 1]:
             fit = multinomial_regression(X, y, channel)
             kept.append((fit.coefficients - BETA.reshape(-1)) / fit.std_error)
     square, wrong = (np.array(errors) ** 2).sum(axis=0), (np.array(naive) ** 2).sum(axis=0)
     low, high = stats.chi2.ppf(1e-6, runs), stats.chi2.isf(1e-6, runs)
     assert ((square > low) & (square < high)).all()
-    assert (wrong > high).any()
+    assert (wrong > stats.chi2.isf(1e-6, len(naive))).any()
 
 
 def test_predictions_and_summary():

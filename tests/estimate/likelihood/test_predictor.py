@@ -77,7 +77,7 @@ def test_effects_are_calibrated(family):
         X, outcome, truth = data(1500, family, seed)
         y = randomised(truth, 0.6, 2, seed)
         for kept, Q in ((errors, channel(0.6, 2)), (naive, np.eye(2))):
-            if kept is errors or seed < 40:
+            if kept is errors or seed < 15:
                 fit = predictor_regression(outcome, X, y, Q, family=family)
                 kept.append((fit.effects[0] - effect) / fit.std_error[2])
     low, high = stats.chi2.ppf(1e-6, runs), stats.chi2.isf(1e-6, runs)
