@@ -13,10 +13,11 @@ from discreet import arguments
 from discreet.errors import ManifestError, ReleaseError
 from discreet.manifest.blocks import Block
 from discreet.manifest.canonical_form import ColumnForm, column_forms
-from discreet.manifest.document import Manifest, Survey
+from discreet.manifest.document import Manifest
 from discreet.manifest.exposure import Combination, choosing_columns, count_designs, expected_rows
 from discreet.manifest.reading import ReleasedColumn
 from discreet.manifest.storage import read_csv_manifest, read_parquet_manifest
+from discreet.manifest.survey import Survey
 from discreet.manifest.tables import ParquetTable, TableFile, file_table, rows_per_batch
 from discreet.mechanisms import Mechanism
 from discreet.plain_text import one_line
