@@ -107,3 +107,49 @@ def test_the_library_gives_the_same(released):
     found = estimate.mean(Release.open(released / "out.csv"), "hours", by="town")
     _, text, _ = run("mean", released / "out.csv", "hours", "--by", "town", "--json")
     np.testing.assert_allclose(json.loads(text)["estimate"], found.estimate)
+
+
+@pytest.mark.parametrize("asked", [("mean", "hours"), ("frequencies", "cheated"), ("correlation", "hours", "age")])
+def test_errors_by_replication(released, asked):
+    """The estimate is the same, the error near the linearised one."""
+    name, *columns = asked
+    path = released / "out.parquet"
+    plain, again = (
+        json.loads(run(name, path, *columns, "--json", *more)[1]) for more in ((), ("--errors", "bootstrap"))
+    )
+    assert again["estimate"] == pytest.approx(plain["estimate"])
+    assert again["std_error"] == pytest.approx(plain["std_error"], rel=0.5)
+    assert again["method"] == "bootstrap"
+
+
+def test_errors_by_replication_of_tables_and_regressions(released):
+    """Also for these; with nothing declared there are no replicates to use."""
+    path = released / "out.parquet"
+    code, text, _ = run("crosstab", path, "cheated", "town", "--errors", "jackknife")
+    assert (code, "errors by jackknife, 100 replicates" in text) == (0, True)
+    code, text, _ = run("regression", path, "cheated ~ age", "--errors", "jackknife")
+    assert (code, "errors by jackknife" in text) == (0, True)
+    for wrong, said in (("replicates", "declares no replicate weights"), ("magic", "--errors must be")):
+        code, _, error = run("mean", path, "hours", "--errors", wrong)
+        assert (code, said in error) == (2, True)
+
+
+def test_intervals_by_name_and_contamination(released):
+    """A confidence sequence for a mean, and intervals that allow for made-up reports."""
+    path = released / "out.parquet"
+    code, text, _ = run("mean", path, "hours", "--interval", "anytime")
+    assert (code, "(anytime)" in text) == (0, True)
+    plain, wide = (
+        json.loads(run("frequencies", path, "cheated", "--json", *more)[1])["interval"]["high"][1]
+        for more in ((), ("--contamination", "0.05"))
+    )
+    assert wide > plain
+
+
+@pytest.mark.parametrize("family", ["linear", "poisson", "quantile", "huber", "ordinal", "hinge"])
+def test_every_family(released, family):
+    """Each runs from the command line."""
+    formula = {"ordinal": "hours ~ age", "hinge": "cheated ~ age"}.get(family, "age ~ hours + cheated")
+    code, text, error = run("regression", released / "out.parquet", formula, "--family", family)
+    assert (code, error) == (0, "")
+    assert "age" in text

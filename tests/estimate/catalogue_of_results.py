@@ -109,6 +109,20 @@ def several() -> Any:
 
 
 @cache
+def released_answers() -> Any:
+    """A release with a private and a public column."""
+    import pyarrow as pa
+
+    from discreet import release
+
+    rng = np.random.default_rng(21)
+    table = pa.table({SCRIPT: rng.integers(0, 3, N), "cheated": np.where(rng.random(N) < 0.4, "yes", SCRIPT)})
+    asked = {"domain": {"ordinal": [0, 1, 2]}, "mechanism": "randomized-response", "epsilon": 3.0}
+    plan = {"public": [{"columns": ["cheated"]}], "private": [{**asked, "columns": [SCRIPT]}]}
+    return release(table, plan, randomness=Randomness.seeded(22))
+
+
+@cache
 def grouped() -> Any:
     """A logit with an intercept for every school."""
     import pyarrow as pa
@@ -178,6 +192,9 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "CorrectedRegression": several,
     "PredictedMeans": lambda: several().predict({SCRIPT: ["no", "yes"]}),
     "RandomInterceptRegression": grouped,
+    "Replicated": lambda: estimate.replicate(
+        lambda r: estimate.mean(r, SCRIPT, by="cheated"), released_answers(), "bootstrap", replicates=20
+    ),
     "Noncompliance": lambda: estimate.noncompliance(**two_groups()),
     "NoncomplianceRegression": noncompliance_regression,
     "Predictions": lambda: regression().predict(sample()["X"][:30], interval=True),

@@ -80,3 +80,32 @@ def test_wrong_shares_and_names():
     assert OF_WHOM[0] == "everyone"
     with pytest.raises(EstimationError, match="of must be"):
         widened(np.zeros(2), np.zeros(2), np.eye(2), 0.1, "all")
+
+
+def test_the_keyword_of_frequencies():
+    """Every interval of the result is the one of ``contaminated``; estimates and errors stay, and a note says it."""
+    plain = estimate.frequencies(counts=[400, 600], mechanism=MECHANISMS[0])
+    wide = estimate.frequencies(counts=[400, 600], mechanism=MECHANISMS[0], contamination=0.02)
+    assert wide.interval() == pytest.approx(plain.contaminated(0.02))
+    assert np.ravel(wide[1].interval()) == pytest.approx(plain.contaminated(0.02)[1])
+    assert wide.estimate == pytest.approx(plain.estimate)
+    assert wide.std_error == pytest.approx(plain.std_error)
+    assert wide.to_dict()["contamination"] == 0.02
+    assert "0.02 of the reports being made up" in wide.summary()
+    assert wide.contaminated(0.02) == pytest.approx(plain.contaminated(0.02))  # not twice
+    by = estimate.frequencies([0, 1] * 50, MECHANISMS[0], by=[0, 0, 1, 1] * 25, contamination=0.1)
+    assert by[0].contamination == 0.1
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"contamination": 1.0}, "contamination"),
+        ({"contamination": 0.1, "method": "mle"}, 'method="unbiased"'),
+        ({"contamination": 0.1, "weights": [1.0, 2.0] * 50}, "simple random samples"),
+    ],
+)
+def test_contamination_that_cannot_be_allowed_for(more, said):
+    """Refused when it is asked for, not when the interval is looked at."""
+    with pytest.raises(EstimationError, match=said):
+        estimate.frequencies([0, 1] * 50, MECHANISMS[0], **more)

@@ -347,6 +347,24 @@ def calls() -> Iterator[Call]:
         {"reports": released, "mechanism": "a", "by": "town", "weights": None},
     )
     fit = estimate.frequencies(counts=[40, 60], mechanism=binary)
+    yield Call(
+        "frequencies, finite population",
+        estimate.frequencies,
+        {"reports": data["y"], "mechanism": binary, "fpc": 1_000, "contamination": 0.0},
+    )
+    yield Call(
+        "replicate",
+        estimate.replicate,
+        {
+            "statistic": lambda r: estimate.mean(r, "a"),
+            "release": released,
+            "method": "bootstrap",
+            "replicates": 5,
+            "weights": None,
+            "scale": None,
+            "seed": 1,
+        },
+    )
     yield Call("Frequencies.interval", fit.interval, {"level": 0.95, "method": "wilson"})
     aside = dict.fromkeys(("by", "weights", "strata", "clusters", "positions", "designs", "labels"))
     plain = {"reports": data["y"], "mechanism": binary, **aside, "target": "population"}

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli.pictures import Plot, draw
+from discreet.cli.replication import Errors, with_errors
 from discreet.cli.terminal import command, emit
 
 estimate_app = typer.Typer(no_args_is_help=True, help="Learn from a release: estimates with correct error bars.")
@@ -29,7 +30,10 @@ def frequencies_command(
     level: Level = 0.95,
     interval: Annotated[
         str | None,
-        typer.Option(help="wald, wilson, clopper-pearson, chebyshev or simultaneous; the best by default."),
+        typer.Option(
+            help="wald, wilson, clopper-pearson, score, likelihood-ratio, chebyshev, simultaneous, anytime; the best "
+            "by default."
+        ),
     ] = None,
     method: Annotated[str, typer.Option(help="unbiased, or mle: maximum likelihood on the simplex.")] = "unbiased",
     target: Annotated[
@@ -38,6 +42,10 @@ def frequencies_command(
     top: Annotated[int | None, typer.Option(min=1, help="Only the most frequent values.")] = None,
     sort: Annotated[bool, typer.Option("--sort", help="The most frequent value first.")] = False,
     every: Annotated[bool, typer.Option("--all", help="All values, not only the first twenty.")] = False,
+    contamination: Annotated[
+        float, typer.Option(help="Widen the intervals so that they hold although this share of reports was made up.")
+    ] = 0.0,
+    errors: Errors = "linearised",
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
@@ -50,7 +58,9 @@ def frequencies_command(
     from discreet.estimate import Frequencies, frequencies
     from discreet.manifest import Release
 
-    result = frequencies(Release.open(path), column, by=by or None, method=method, target=target)
+    groups = by or None
+    asked: dict[str, Any] = {"method": method, "target": target, "contamination": contamination}
+    result = with_errors(errors, Release.open(path), lambda r: frequencies(r, column, by=groups, **asked))
     shown: Any = result
     if isinstance(result, Frequencies):
         shown = result if top is None else result.top(top)
@@ -72,6 +82,7 @@ def crosstab_command(
     layers: Annotated[str | None, typer.Argument(help="A third one, of columns that were randomised together.")] = None,
     level: Level = 0.95,
     plot: Plot = None,
+    errors: Errors = "linearised",
     as_json: Json = False,
 ) -> None:
     """A corrected cross-table, with a test of independence that is valid after randomisation and an odds ratio."""
@@ -79,7 +90,13 @@ def crosstab_command(
     from discreet.estimate import crosstab
     from discreet.manifest import Release
 
-    result = crosstab(Release.open(path), rows, columns, layers)
+    released = Release.open(path)
+    result = crosstab(released, rows, columns, layers)
+    if errors != "linearised":
+        again = with_errors(errors, released, lambda r: crosstab(r, rows, columns, layers))
+        draw(again, plot, level=level)
+        emit(again.summary(level=level), again.to_dict(level=level), as_json)
+        return
     try:
         test = result.chi_square()
         tested, words = test.to_dict(), test.summary()
@@ -103,7 +120,7 @@ def regression_command(
     path: Annotated[str, typer.Argument(help="A released CSV or Parquet file.")],
     formula: Annotated[str, typer.Argument(help='For example "cheated ~ age + C(sex)"; may also come first.')],
     family: Annotated[
-        str, typer.Option(help="auto, linear, binary, multinomial, poisson, quantile, huber or hinge.")
+        str, typer.Option(help="auto, linear, binary, multinomial, ordinal, poisson, quantile, huber or hinge.")
     ] = "auto",
     link: Annotated[
         str | None, typer.Option(help="Of a yes/no outcome: logit (the default), probit, cauchit or cloglog.")
@@ -121,33 +138,34 @@ def regression_command(
         str | None, typer.Option(help="firth: finite, less biased estimates for rare outcomes or strong randomisation.")
     ] = None,
     level: Level = 0.95,
+    errors: Errors = "linearised",
     compare: Annotated[bool, typer.Option("--compare", help="Show the naive fit beside the corrected one.")] = False,
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """A regression, corrected for how the columns of the formula were randomised.
 
-    The manifest says how. The outcome or one predictor may be a randomised answer; predictors may be numbers that were
-    released with noise. Other columns are public. The error bars hold both sampling and randomisation.
+    The manifest says how. Any number of columns may be randomised, on either side; other columns are public. The error
+    bars hold both sampling and randomisation. "y ~ x + (1 | school)" gives every school an intercept of its own.
     """
+    from discreet.errors import EstimationError
     from discreet.estimate import Comparison, regression
     from discreet.manifest import Release
 
     if "~" in path and "~" not in formula:  # no formula is without a tilde, and hardly a file has one
         path, formula = formula, path
-    result = regression(
-        formula,
-        Release.open(path),
-        family,
-        link,
-        missing,
-        method,
-        tau=tau,
-        threshold=threshold,
-        penalty=penalty,
-        compare=compare,
-        level=level,
-    )
+    released = Release.open(path)
+    options: dict[str, Any] = {"tau": tau, "threshold": threshold, "penalty": penalty}
+    if errors != "linearised":
+        if compare:
+            raise EstimationError("--compare shows linearised errors: leave out --errors")
+        again = with_errors(
+            errors, released, lambda r: regression(formula, r, family, link, missing, method, **options)
+        )
+        draw(again, plot, level=level, title=formula)
+        emit(again.summary(level=level), again.to_dict(level=level), as_json)
+        return
+    result = regression(formula, released, family, link, missing, method, **options, compare=compare, level=level)
     if not isinstance(result, Comparison):
         draw(result, plot, level=level, title=formula)
         emit(result.summary(level=level), result.to_dict(level=level), as_json)

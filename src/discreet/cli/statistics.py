@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli.pictures import Plot, draw
+from discreet.cli.replication import Errors, with_errors
 from discreet.cli.terminal import command, emit
 
 File = Annotated[Path, typer.Argument(help="A released CSV or Parquet file.")]
@@ -22,6 +23,10 @@ Compare = Annotated[
     bool, typer.Option("--compare", help="With --by: also all differences between groups, with simultaneous intervals.")
 ]
 Ratio = Annotated[bool, typer.Option("--ratio", help="With --compare: ratios in place of differences.")]
+Interval = Annotated[
+    str | None,
+    typer.Option(help="wald, wilson (of two values), simultaneous, anytime or anytime-rigorous; the best by default."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -31,10 +36,12 @@ def mean_command(
     column: Name,
     by: By = None,
     level: Level = 0.95,
+    interval: Interval = None,
     target: Target = "population",
     compare: Compare = False,
     ratio: Ratio = False,
     plot: Plot = None,
+    errors: Errors = "linearised",
     as_json: Json = False,
 ) -> None:
     """The mean of a column, with its error bar.
@@ -45,7 +52,9 @@ def mean_command(
     from discreet.estimate import mean
     from discreet.manifest import Release
 
-    _show(mean(Release.open(path), column, by=by or None, target=target), level, compare, ratio, plot, as_json)
+    groups, chosen = by or None, Release.open(path)
+    result = with_errors(errors, chosen, lambda r: mean(r, column, by=groups, target=target))
+    _show(result, level, compare, ratio, plot, as_json, interval)
 
 
 @command
@@ -54,10 +63,12 @@ def total_command(
     column: Name,
     by: By = None,
     level: Level = 0.95,
+    interval: Interval = None,
     target: Target = "population",
     compare: Compare = False,
     ratio: Ratio = False,
     plot: Plot = None,
+    errors: Errors = "linearised",
     as_json: Json = False,
 ) -> None:
     """The total of a column: of the population with survey weights, of those who reported without.
@@ -67,7 +78,9 @@ def total_command(
     from discreet.estimate import total
     from discreet.manifest import Release
 
-    _show(total(Release.open(path), column, by=by or None, target=target), level, compare, ratio, plot, as_json)
+    groups, chosen = by or None, Release.open(path)
+    result = with_errors(errors, chosen, lambda r: total(r, column, by=groups, target=target))
+    _show(result, level, compare, ratio, plot, as_json, interval)
 
 
 @command
@@ -81,13 +94,16 @@ def quantile_command(
     compare: Compare = False,
     ratio: Ratio = False,
     plot: Plot = None,
+    errors: Errors = "linearised",
     as_json: Json = False,
 ) -> None:
     """A quantile of a column, with the interval of values that cannot be told from it."""
     from discreet.estimate import quantile
     from discreet.manifest import Release
 
-    _show(quantile(Release.open(path), column, p, by=by or None, target=target), level, compare, ratio, plot, as_json)
+    groups, chosen = by or None, Release.open(path)
+    result = with_errors(errors, chosen, lambda r: quantile(r, column, p, by=groups, target=target))
+    _show(result, level, compare, ratio, plot, as_json)
 
 
 @command
@@ -96,26 +112,35 @@ def correlation_command(
     first: Name,
     second: Annotated[str, typer.Argument(help="Another one.")],
     level: Level = 0.95,
+    errors: Errors = "linearised",
     as_json: Json = False,
 ) -> None:
     """The correlation of two columns, corrected for how each was randomised."""
     from discreet.estimate import correlation
     from discreet.manifest import Release
 
-    result = correlation(Release.open(path), first, second)
+    result = with_errors(errors, Release.open(path), lambda r: correlation(r, first, second))
     emit(result.summary(level), result.to_dict(level), as_json)
 
 
-def _show(result: Any, level: float, compare: bool, ratio: bool, plot: Path | None, as_json: bool) -> None:
+def _show(
+    result: Any,
+    level: float,
+    compare: bool,
+    ratio: bool,
+    plot: Path | None,
+    as_json: bool,
+    interval: str | None = None,
+) -> None:
     """Print a result and, where asked for, the comparisons of its groups."""
     from discreet.errors import EstimationError
 
-    text, data = result.summary(level), result.to_dict(level)
+    text, data = result.summary(level, interval), result.to_dict(level, interval)
     if ratio and not compare:
         raise EstimationError("--ratio says how groups are compared: add --compare")
     if compare:
         if not hasattr(result, "compare"):
-            raise EstimationError("--compare is for groups: add --by and a public column")
+            raise EstimationError("--compare is for groups, with linearised errors: add --by and a public column")
         found = result.compare(kind="ratio" if ratio else "difference")
         text, data = f"{text}\n\n{found.summary(level)}", data | {"comparison": found.to_dict(level)}
     draw(result, plot, level=level)

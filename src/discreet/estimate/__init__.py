@@ -13,6 +13,8 @@ debiased answers:
 * :func:`crosstab`: ``F̂ = A₁ P̂ A₂ᵀ`` for two columns, with a test of independence that is valid after
   randomisation.
 
+:func:`replicate` gives any of these, and functions of one's own, errors by jackknife, bootstrap or replicate weights.
+
 :func:`noncompliance` and :func:`noncompliance_regression` are for people who do not follow the design.
 
 :func:`regression` fits a formula on a release: by maximum likelihood through the channel where one column with finitely
@@ -66,6 +68,7 @@ from discreet.estimate.quantile import quantile
 from discreet.estimate.quantile_result import Quantiles
 from discreet.estimate.ratios import Ratios
 from discreet.estimate.regression import regression
+from discreet.estimate.replication import Replicated, replicate
 from discreet.estimate.statistic import Statistic
 from discreet.estimate.top_frequencies import TopFrequencies
 from discreet.estimate.total import total
@@ -97,6 +100,7 @@ __all__ = [
     "RandomInterceptRegression",
     "Range",
     "Ratios",
+    "Replicated",
     "Statistic",
     "TopFrequencies",
     "Totals",
@@ -117,6 +121,7 @@ __all__ = [
     "noncompliance_regression",
     "quantile",
     "regression",
+    "replicate",
     "table",
     "total",
 ]

@@ -60,6 +60,7 @@ class BoxThresholds:
                 "quantiles of a box need records that are published exactly (zero probability above 0): a share "
                 "cannot be corrected for noise alone"
             )
+        self._needs_squares = target == "table" or roles.fpc
         self._kept: dict[int, ScoreMeans] = {}
 
     def at(self, place: int) -> ScoreMeans:
@@ -70,7 +71,7 @@ class BoxThresholds:
                 indicator = self._corrected(np.asarray(batch.codes, float), float(self.values[place]))
                 p = self._p
                 squares = ((1 - 2 * p) * indicator + p * p)[:, None, None]  # (1(x ≤ t) − p)² is linear in the indicator
-                sums.add(batch, (indicator - p)[:, None], squares if self._target == "table" else None)
+                sums.add(batch, (indicator - p)[:, None], squares if self._needs_squares else None)
             self._kept[place] = sums.means()
         return self._kept[place]
 

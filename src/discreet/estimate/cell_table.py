@@ -75,6 +75,12 @@ class CellTable(Result):
         return self.cells.std_error.reshape(self.shape)
 
     @property
+    def design_effect(self) -> Floats | None:
+        """Variance over that of a simple random sample of as many people, by cell; None without a survey."""
+        found = self.cells.design_effect
+        return None if found is None else found.reshape(self.shape)
+
+    @property
     def covariance(self) -> Floats:
         """Covariance of all cells in row order; refused above 4,096 cells."""
         return self.cells.covariance
@@ -102,7 +108,8 @@ class CellTable(Result):
         """What was estimated, from what."""
         named = " × ".join(f'"{name}"' for name in self.names if name)
         whom = display.of_whom(self.target)
-        return f"Joint frequencies{f' of {named}' if named else ''} {whom}: unbiased, n = {self.n:,}"
+        effects = display.design_effects(self.design_effect)
+        return f"Joint frequencies{f' of {named}' if named else ''} {whom}: unbiased, n = {self.n:,}{effects}"
 
     def _cell_labels(self, cell: int) -> tuple[Any, ...]:
         places = np.unravel_index(cell, self.shape)
@@ -232,6 +239,7 @@ class CellTable(Result):
             "column_labels": display.plain(self.column_labels),
             "estimate": display.plain(self.estimate),
             "std_error": display.plain(self.std_error),
+            "design_effect": display.plain(self.design_effect),
             "interval": written_interval(self.interval(level, method), level, chosen),
             "notes": list(self.notes),
         }

@@ -66,6 +66,17 @@ def checked_weights(values: Any, n: int, first_row: int = 0, name: str = "weight
     return weights
 
 
+def checked_population_sizes(values: Any, first_row: int, name: str) -> Floats:
+    """Population sizes or sampling fractions, one per row: finite and above zero."""
+    numbers = floats(values, name)
+    bad = ~(np.isfinite(numbers) & (numbers > 0))
+    if bad.any():
+        raise EstimationError(
+            f"{name}: {row_of(bad, first_row)} must be a population size, or a sampling fraction of at most 1"
+        )
+    return numbers
+
+
 def checked_length(values: Any, n: int, name: str) -> Any:
     """Values, one per row."""
     shape = np.shape(values) if isinstance(values, np.ndarray) else (len(values),)

@@ -17,7 +17,7 @@ def collect(
 ) -> tuple[list[tuple[Any, Evidence]], int]:
     """Read all rows and reduce them to the evidence of each group; also how many rows had no answer."""
     rows = Rows(release, total, columns, **aside)
-    roles = Roles(*(aside[role] is not None for role in ("weights", "strata", "clusters", "groups")))
+    roles = Roles.of(aside)
     size = int(np.prod([column.reports for column in columns]))
     evidence: list[tuple[Any, Evidence]]
     if roles.any:
@@ -32,6 +32,17 @@ def declared(given: Any, in_manifest: str | None) -> Any:
     if given is None:
         return in_manifest
     return None if given is False else given
+
+
+def survey_columns(
+    release: Any, *, weights: Any = None, strata: Any = None, clusters: Any = None, groups: Any = None, fpc: Any = None
+) -> dict[str, Any]:
+    """What describes the sampling: as the caller asks, else as the manifest of a release declares; and the groups."""
+    survey = None if release is None else release.survey
+    names = (None,) * 4 if survey is None else (survey.weight, survey.strata, survey.cluster, survey.fpc)
+    given = {"weights": weights, "strata": strata, "clusters": clusters, "fpc": fpc}
+    found = {role: declared(one, name) for (role, one), name in zip(given.items(), names, strict=True)}
+    return found | {"groups": groups}
 
 
 def left_out_note(rows: int) -> tuple[str, ...]:

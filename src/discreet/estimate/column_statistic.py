@@ -43,7 +43,7 @@ def column_statistic(
     target : str
         Population or table.
     aside : mapping
-        The arguments by, weights, strata and clusters.
+        The arguments by, weights, strata, clusters and fpc.
     values : mapping
         The arguments positions, designs and labels.
     """
@@ -72,7 +72,22 @@ def column_statistic(
         target=target,
         notes=(*notes, *single_row_notes(groups, means.n)),
         two_valued=None if what == "total" else column.scores.two_valued,
+        finite=means.finite,
+        deviations=column.scores.deviations if what != "total" else None,
+        simple_variance=_simple_variance(what, means, column.scores.centre),
     )
+
+
+def _simple_variance(what: str, means: ScoreMeans, centre: float) -> Floats | None:
+    """The variance that a simple random sample of as many people would have; None where it is one."""
+    if means.simple is None:
+        return None
+    if what == "total":
+        gradient = np.tile([1.0, centre], (means.n.size, 1)) * means.weight[:, None]
+    else:
+        own, known = means.means[:, 0], means.means[:, 1]
+        gradient = np.stack([1 / known, -own / known**2], axis=1)
+    return np.diag(_carried(gradient, means.simple)).copy()
 
 
 def _ratio(means: ScoreMeans, centre: float) -> tuple[Floats, Floats]:
@@ -123,6 +138,7 @@ def _range(
         labels=values["labels"],
         method="bounds",
         target=target,
+        fpc=aside["fpc"],
     )
     if function is None:
         return bounds.mean(positions=values["positions"])

@@ -17,7 +17,6 @@ from discreet.estimate import display
 from discreet.estimate.intervals import checked_level, two_sided_quantile, two_tails
 from discreet.estimate.result import Axis, Result, frozen, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
-from discreet.estimate.spread import Linearised
 
 if TYPE_CHECKING:
     from discreet.estimate.frequency_table import Frequencies
@@ -194,8 +193,8 @@ def difference_of_frequencies(one: Frequencies, other: Frequencies, groups: tupl
     if one.correction is None or other.correction is None:
         raise EstimationError("these frequencies have no standard errors, so groups cannot be compared")
     covariance = one.covariance + other.covariance
-    if isinstance(one.spread, Linearised) and isinstance(other.spread, Linearised):
-        crossed = one.spread.cross_covariance(other.spread, one.correction)
+    crossed = one.spread.cross_covariance(other.spread, one.correction)
+    if crossed is not None:
         covariance = covariance - crossed - crossed.T
     values = [1] if one.estimate.size == 2 else list(range(one.estimate.size))
     names = [display.label_text(one.channels.label(code)) for code in values]

@@ -15,7 +15,7 @@ from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.channels import Channels
-from discreet.estimate.collecting import declared, left_out_note
+from discreet.estimate.collecting import left_out_note, survey_columns
 from discreet.estimate.columns import Column as Reader
 from discreet.estimate.columns import ReleaseColumn
 from discreet.estimate.debiased_scores import Scores
@@ -64,16 +64,10 @@ def correlation(
     if not isinstance(first, str) or not isinstance(second, str) or first == second:
         raise EstimationError('name two different columns of the release: correlation(release, "a", "b")')
     pair = [scored_column(release, name, None, None, None, None, "correlation") for name in (first, second)]
-    survey = release.survey
-    aside = {
-        "weights": declared(weights, survey.weight),
-        "strata": declared(strata, survey.strata),
-        "clusters": declared(clusters, survey.cluster),
-        "groups": None,
-    }
+    aside = survey_columns(release, weights=weights, strata=strata, clusters=clusters, fpc=False)
     joint = _joint_scores(pair)
     rows = Rows(release, int(release.rows), [_BothColumns([one.reader for one in pair])], **aside)
-    sums = ScoreSums(5, Roles(*(given is not None for given in aside.values())), "population")
+    sums = ScoreSums(5, Roles.of(aside), "population")
     for batch in rows.batches():
         if len(batch.codes):
             known = np.ones(len(batch.codes), bool) if batch.answered is None else batch.answered
@@ -85,6 +79,8 @@ def correlation(
     estimate = moments[0] / moments[1]
     toward = np.array([1.0, -estimate]) / moments[1]
     notes = left_out_note(rows.left_out)
+    if release.survey.fpc is not None:
+        notes += ("the finite-population correction is not used in correlations: the error is a little too large",)
     if abs(estimate) >= 1:
         notes += ("the estimate is beyond ±1: too few reports for this much noise; use the interval",)
     return Correlation(

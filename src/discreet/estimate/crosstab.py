@@ -13,7 +13,7 @@ from discreet.domains.columns import as_arrow
 from discreet.errors import DomainError, EstimationError, ReleaseError
 from discreet.estimate.cell_table import CellTable
 from discreet.estimate.channels import Channels
-from discreet.estimate.collecting import collect, declared, left_out_note
+from discreet.estimate.collecting import collect, left_out_note, survey_columns
 from discreet.estimate.columns import ArrayColumn, PublicColumn, ReleaseColumn
 from discreet.estimate.frequency_estimator import estimate_from
 from discreet.estimate.frequency_table import Frequencies
@@ -40,6 +40,7 @@ def crosstab(
     strata: Any = None,
     clusters: Any = None,
     target: str = "population",
+    fpc: Any = None,
 ) -> CrossTab | JointTable:
     """The joint frequencies of two columns of a release: ``F̂ = A₁ P̂ A₂ᵀ``, unbiased, with the covariance of all cells.
 
@@ -51,7 +52,7 @@ def crosstab(
         The two columns of the release whose values make the rows and the columns of the table, each private or public.
     layers : str, optional
         A third column, where all three were randomised together.
-    weights, strata, clusters, target
+    weights, strata, clusters, target, fpc
         As for :func:`discreet.estimate.frequencies`.
 
     Notes
@@ -73,17 +74,14 @@ def crosstab(
     if rows == columns:
         raise EstimationError(f'a cross-table needs two different columns, not "{rows}" twice')
     if layers is not None:
-        return joint_table(release, named, weights=weights, strata=strata, clusters=clusters, target=target)
-    survey = release.survey
+        return joint_table(release, named, weights=weights, strata=strata, clusters=clusters, target=target, fpc=fpc)
     return _crossed(
         (_column_of(release, rows), _column_of(release, columns)),
         (rows, columns),
         release,
         int(release.rows),
         target,
-        weights=declared(weights, survey.weight),
-        strata=declared(strata, survey.strata),
-        clusters=declared(clusters, survey.cluster),
+        **survey_columns(release, weights=weights, strata=strata, clusters=clusters, fpc=fpc),
     )
 
 
@@ -101,6 +99,7 @@ def crosstab_of_reports(
     row_labels: Any = None,
     column_labels: Any = None,
     target: str = "population",
+    fpc: Any = None,
 ) -> CrossTab:
     """The joint frequencies of two columns of reports in memory; as :func:`crosstab`, without a manifest.
 
@@ -112,7 +111,7 @@ def crosstab_of_reports(
     row_mechanism, column_mechanism : FiniteMechanism, dict or None
         What randomised each column, independently of the other, or two views of one joint response. A dict from names
         to mechanisms, together with ``row_designs`` or ``column_designs``, when people were asked in different ways.
-    weights, strata, clusters, target
+    weights, strata, clusters, target, fpc
         As for :func:`discreet.estimate.frequencies`.
     row_designs, column_designs : array, optional
         The name of each person's design.
@@ -138,8 +137,8 @@ def crosstab_of_reports(
     total, other = pair[0][1].codes.size, pair[1][1].codes.size
     if other != total:
         raise EstimationError(f"both columns must have the same rows: {total:,} and {other:,}")
-    weights, strata, clusters = (declared(given, None) for given in (weights, strata, clusters))
-    return _crossed(pair, (None, None), None, total, target, weights=weights, strata=strata, clusters=clusters)
+    aside = survey_columns(None, weights=weights, strata=strata, clusters=clusters, fpc=fpc)
+    return _crossed(pair, (None, None), None, total, target, **aside)
 
 
 def _crossed(
@@ -156,7 +155,7 @@ def _crossed(
         raise EstimationError(
             f"a cross-table of {first.reports:,} × {second.reports:,} reports is over the limit of {_MAX_PAIRS:,} pairs"
         )
-    evidence, left_out = collect(release, total, [column_a, column_b], target, **aside, groups=None)
+    evidence, left_out = collect(release, total, [column_a, column_b], target, **aside)
     paired = together(first, second) or PairedChannels(first, second)
     cells = estimate_from(evidence[0][1], paired, target=target, notes=left_out_note(left_out))
     return CrossTab(cells=cells, first=first, second=second, names=names)

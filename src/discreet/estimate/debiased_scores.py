@@ -8,6 +8,7 @@ mean of x over those who have one is centre plus the ratio of the two means.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any, Protocol
@@ -27,6 +28,8 @@ from discreet.mechanisms.laplace import ZeroInflatedLaplace
 
 #: A functional is identified when no direction that the channel erases changes it by more than this share.
 _IN_RANGE = 1e-9
+#: Entries of a channel that are written out for the least spread of its scores.
+_MAX_CHANNEL = 1 << 22
 
 
 class Scores(Protocol):
@@ -38,6 +41,8 @@ class Scores(Protocol):
     lost: int
     #: Two numbers and the randomisation variances at each, where a mean is a share in disguise.
     two_valued: tuple[float, float, float, float] | None
+    #: The least standard deviation of one score, and half the range of scores: for confidence sequences.
+    deviations: tuple[float, float]
     #: What a reader should know.
     notes: tuple[str, ...]
 
@@ -69,6 +74,7 @@ class FiniteScores:
         # The square of a number is at least that of its rounded value, on average, less the variance of rounding.
         self._pairs = np.stack([own * own - rounding, own, own, known * 1.0])
         self._channels = channels
+        self.deviations = _deviations(channels, self._scores[:, 0]) if known.all() else (0.0, math.inf)
         self.two_valued = None
         if numbers.size == 2 and known.all() and len(channels.mechanisms) == 1:
             own_variance, other = channels.conditional_variances
@@ -93,6 +99,19 @@ class FiniteScores:
                 'the mean of this very table: use target="population"'
             ) from None
         return np.stack([inverse(pair) for pair in self._pairs], axis=1).reshape(-1, 2, 2)
+
+
+def _deviations(channels: Channels, scores: Floats) -> tuple[float, float]:
+    """The least standard deviation that the randomisation gives a score, over truths, and half the range of scores."""
+    least, start = math.inf, 0
+    for mechanism in channels.mechanisms:
+        truths, reports = mechanism.shape
+        if truths * reports > _MAX_CHANNEL:
+            return 0.0, float(np.ptp(scores)) / 2
+        channel, own = mechanism.matrix(), scores[start : start + reports]
+        least = min(least, float(np.min(channel @ own**2 - (channel @ own) ** 2)))
+        start += reports
+    return math.sqrt(max(least, 0.0)), float(np.ptp(scores)) / 2
 
 
 def inverse_for(channels: Channels, needed: Floats) -> Callable[[Floats], Floats]:
@@ -135,6 +154,7 @@ class PublicScores:
     """The numbers of a public column, or a function of them."""
 
     lost = 1
+    deviations = (0.0, math.inf)
     notes: tuple[str, ...] = ()
 
     def __init__(self, function: Callable[[Floats], Floats] | None, *, two_valued: bool) -> None:
@@ -178,6 +198,7 @@ class BoxScores:
         low, high = mechanism.box.low[0], mechanism.box.high[0]
         self.centre = 0.0 if function is not None else (low + high) / 2
         self._noise = (1 - mechanism.zero_probability) * float(mechanism.noise_scale[0]) ** 2
+        self.deviations = (math.sqrt(self._noise) if function is None else 0.0, math.inf)
 
     def _corrected(self, numbers: Floats, function: Callable[[Floats], Floats]) -> Floats:
         sample: Sample = read_sample(np.nan_to_num(numbers, nan=self._middle), self._mechanism, None, None, None)

@@ -64,6 +64,15 @@ def of_whom(target: str) -> str:
     return "of the population" if target == "population" else "in the table of those who reported"
 
 
+def design_effects(effects: Any) -> str:
+    """The design effects of a survey for a heading, as one number or as a range; nothing without a survey."""
+    known = np.ravel(effects)[np.isfinite(np.ravel(effects))] if effects is not None else np.empty(0)
+    if not known.size:
+        return ""
+    low, high = f"{known.min():.2f}", f"{known.max():.2f}"
+    return f", design effect {low}" if low == high else f", design effects {low} to {high}"
+
+
 def aligned(header: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int = 1) -> str:
     """A table of text: the first columns to the left, numbers to the right."""
     table = [list(header), *[list(row) for row in rows]]

@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.arguments import Floats
 from discreet.engines import Local
+from discreet.estimate.finite_population import FiniteSample
 from discreet.estimate.intervals import two_sided_quantile
 from discreet.estimate.rows import Batch
 from discreet.estimate.spread import Linearised
@@ -32,6 +33,9 @@ class Evidence:
         The spread of the shares under the survey's design; None for a simple random sample.
     notes : tuple of str
         What a reader should know.
+    finite : FiniteSample or None
+        The same spread with a finite-population correction. Tests, which are about how the population came about, do
+        without it.
     """
 
     counts: Ints
@@ -39,6 +43,7 @@ class Evidence:
     weight_squares: Floats | None = None
     survey: Linearised | None = None
     notes: tuple[str, ...] = ()
+    finite: FiniteSample | None = None
 
     @property
     def n(self) -> int:

@@ -25,6 +25,7 @@ def expectation(
     designs: Any = None,
     labels: Any = None,
     target: str = "population",
+    fpc: Any = None,
 ) -> Statistic | Range:
     """``E f(x)``: the mean of a function of a column, with its error.
 
@@ -36,7 +37,7 @@ def expectation(
         Takes an array of values and returns one number for each: of true numbers, of labels where these are not
         numbers. For numbers in a box it must also be finite outside the box, and it is corrected exactly for the
         noise, as :class:`discreet.estimate.losses.Expectation` says.
-    by, weights, strata, clusters, positions, designs, labels, target
+    by, weights, strata, clusters, positions, designs, labels, target, fpc
         As for :func:`discreet.estimate.mean`.
 
     Examples
@@ -54,6 +55,6 @@ def expectation(
         (reports, mechanism),
         function,
         target,
-        {"by": by, "weights": weights, "strata": strata, "clusters": clusters},
+        {"by": by, "weights": weights, "strata": strata, "clusters": clusters, "fpc": fpc},
         {"positions": positions, "designs": designs, "labels": labels},
     )

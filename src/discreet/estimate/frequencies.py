@@ -11,10 +11,12 @@ from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.channels import Channels
-from discreet.estimate.collecting import collect, declared, group_names, left_out_note
+from discreet.estimate.collecting import collect, group_names, left_out_note, survey_columns
 from discreet.estimate.columns import ArrayColumn, ReleaseColumn
+from discreet.estimate.contamination import checked_share
 from discreet.estimate.evidence import Evidence
 from discreet.estimate.frequency_estimator import estimate_from
+from discreet.estimate.frequency_intervals import suspected
 from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.grouped import GroupedFrequencies
 from discreet.estimate.identified import FrequencyBounds, bounds_from
@@ -35,6 +37,8 @@ def frequencies(  # type: ignore[overload-overlap]  # "bounds" is the one method
     labels: Any = ...,
     method: Literal["bounds"],
     target: str = ...,
+    fpc: Any = ...,
+    contamination: float = ...,
 ) -> FrequencyBounds: ...
 
 
@@ -52,6 +56,8 @@ def frequencies(
     labels: Any = ...,
     method: str = ...,
     target: str = ...,
+    fpc: Any = ...,
+    contamination: float = ...,
 ) -> Frequencies: ...
 
 
@@ -69,6 +75,8 @@ def frequencies(
     labels: Any = ...,
     method: str = ...,
     target: str = ...,
+    fpc: Any = ...,
+    contamination: float = ...,
 ) -> Frequencies | GroupedFrequencies: ...
 
 
@@ -85,6 +93,8 @@ def frequencies(
     labels: Any = None,
     method: str = "unbiased",
     target: str = "population",
+    fpc: Any = None,
+    contamination: float = 0.0,
 ) -> Frequencies | FrequencyBounds | GroupedFrequencies:
     """How frequent each true value is, with its error.
 
@@ -123,6 +133,13 @@ def frequencies(
     target : {"population", "table"}
         "population": people are a sample, so sampling and randomisation both count. "table": the people are
         all there are, and only the randomisation is random; strata and clusters then play no part.
+    fpc : column name, array or number, optional
+        For a sample without replacement: how many clusters (rows, where there are no clusters) the stratum of each row
+        has in the population, or which share of them was sampled. The sampling error is corrected for it, the
+        randomisation's is not; see :mod:`discreet.estimate.finite_population`.
+    contamination : float
+        Up to this share of the reports may have been made up: every interval is widened to hold all the same, as by
+        :meth:`Frequencies.contaminated`, for the frequencies among all people. Estimates and standard errors stay.
 
     Returns
     -------
@@ -150,14 +167,20 @@ def frequencies(
     if method == "bounds" and by is not None:
         raise EstimationError('method = "bounds" has no groups: ask for one group at a time')
     arguments.choice(target, "target", ("population", "table"), EstimationError)
+    contamination = checked_share(contamination)
+    if contamination and method != "unbiased":
+        raise EstimationError('contamination goes with method="unbiased", a mean of what the reports count')
+    aside = {"weights": weights, "strata": strata, "clusters": clusters, "groups": by, "fpc": fpc}
     if counts is not None:
-        if any(given is not None for given in (reports, weights, strata, clusters, by, designs)):
-            raise EstimationError("counts stand alone: weights, strata, clusters, groups and designs need the reports")
+        if any(given is not None for given in (reports, designs, *aside.values())):
+            raise EstimationError(
+                "counts stand alone: weights, strata, clusters, fpc, groups and designs go with reports"
+            )
         channels = Channels.of(mechanism, labels)
         counted = Evidence(_checked_counts(counts, channels))
         if method == "bounds":
             return bounds_from(counted, channels, target)
-        return estimate_from(counted, channels, method, target)
+        return suspected(estimate_from(counted, channels, method, target), contamination)
     if reports is None:
         raise EstimationError("either reports or counts must be given")
     column: ArrayColumn | ReleaseColumn
@@ -165,27 +188,23 @@ def frequencies(
         release, total = reports, int(reports.rows)
         column = _release_column(release, mechanism, designs, labels)
         channels, name = column.channels, column.column
-        weights = declared(weights, release.survey.weight)
-        strata = declared(strata, release.survey.strata)
-        clusters = declared(clusters, release.survey.cluster)
     else:
         release, name = None, None
         channels = Channels.of(mechanism, labels)
         column = ArrayColumn(reports, channels, designs)
         total = column.codes.size
-        weights, strata, clusters = (declared(given, None) for given in (weights, strata, clusters))
-    evidence, left_out = collect(
-        release, total, [column], target, weights=weights, strata=strata, clusters=clusters, groups=by
-    )
+    evidence, left_out = collect(release, total, [column], target, **survey_columns(release, **aside))
     notes = (*left_out_note(left_out), *column.value_notes)
     if method == "bounds":
         return bounds_from(evidence[0][1], channels, target, notes=notes, column=name)
     if by is None:
-        return estimate_from(evidence[0][1], channels, method, target, notes=notes, column=name)
+        result = estimate_from(evidence[0][1], channels, method, target, notes=notes, column=name)
+        return suspected(result, contamination)
     silent = [display.label_text(label) for label, part in evidence if part.n == 0]
     if silent:
         notes += (f"groups without any answer left out: {', '.join(silent)}",)
     results = {label: estimate_from(part, channels, method, target, column=name) for label, part in evidence if part.n}
+    results = {label: suspected(result, contamination) for label, result in results.items()}
     return GroupedFrequencies(results=results, by=group_names(by, release), notes=notes)
 
 

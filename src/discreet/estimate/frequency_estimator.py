@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from discreet.errors import EstimationError
 from discreet.estimate.channels import Channels
 from discreet.estimate.evidence import Evidence
+from discreet.estimate.finite_population import FiniteSample
 from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.paired import PairedChannels
 from discreet.estimate.spread import Multinomial, Randomisation, Spread
@@ -109,6 +111,8 @@ def _spread(
     told: list[str],
 ) -> Spread:
     if target == "population":
+        if evidence.finite is not None and correction is not None:
+            return _finite(evidence, evidence.finite, channels, correction)
         return Multinomial(shares, evidence.n) if evidence.survey is None else evidence.survey
     spread = Randomisation(evidence.squares, evidence.total)
     if correction is not None and np.any(spread.variances(correction) < 0):
@@ -120,3 +124,17 @@ def _spread(
         expected = channels.expected_shares(fitted, evidence.squares / evidence.squares.sum())
         return Randomisation(expected * evidence.squares.sum(), evidence.total)
     return spread
+
+
+def _finite(
+    evidence: Evidence,
+    spread: FiniteSample,
+    channels: Channels | PairedChannels | JointChannels,
+    correction: Inverse,
+) -> FiniteSample:
+    """The spread of a sample without replacement; the randomisation's share of it at fitted frequencies if it must."""
+    if not np.any(spread.variances(correction) < 0):
+        return spread
+    fitted = channels.fit(spread.randomised).frequencies
+    total = float(spread.randomised.sum())
+    return replace(spread, randomised=channels.expected_shares(fitted, evidence.shares) * total)

@@ -6,6 +6,7 @@ The formulas are in :mod:`~discreet.estimate.wilson`, :mod:`~discreet.estimate.c
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,6 +38,12 @@ def default_method(result: Frequencies) -> str:
 
 def frequency_interval(result: Frequencies, level: float, method: str | None, rows: slice) -> Floats:
     """Intervals for some of the values; the methods are described at ``Frequencies.interval``."""
+    found = _as_reported(result, level, method, rows)
+    return _widened(result, found, result.contamination, "everyone", rows) if result.contamination else found
+
+
+def _as_reported(result: Frequencies, level: float, method: str | None, rows: slice) -> Floats:
+    """Intervals from the reports as they are."""
     level = intervals.checked_level(level)
     method = intervals.checked_method(result.default_interval if method is None else method)
     if result.correction is None:
@@ -113,7 +120,14 @@ def _restricted(result: Frequencies, level: float, method: str, rows: slice) -> 
 
 
 def _effective_size(result: Frequencies, level: float) -> float | Floats:
-    return result.evidence.kish if result.target == "table" else effective_size(result.evidence, level)
+    if result.target == "table":
+        return result.evidence.kish
+    evidence, size = result.evidence, effective_size(result.evidence, level)
+    if evidence.finite is None or evidence.survey is None or result.correction is None:
+        return size
+    # Without replacement every person says more, in the ratio of the variances of the frequency itself.
+    own, less = evidence.survey.variances(result.correction), result.std_error**2
+    return np.asarray(size * np.divide(own, less, out=np.ones_like(own), where=(less > 0) & (own > 0)))
 
 
 def _score(result: Frequencies, factor: float, size: float | Floats, rows: slice) -> Floats:
@@ -138,10 +152,26 @@ def _anytime(result: Frequencies, level: float, rows: slice, *, rigorous: bool) 
 def contaminated_interval(result: Frequencies, share: float, of: str, level: float, method: str | None) -> Floats:
     """Intervals that hold although a share of the reports was made up; see ``Frequencies.contaminated``."""
     share = contamination.checked_share(share)
-    weights, _ = _one_channel(result, "intervals under contamination")
-    low, high = frequency_interval(result, level, method, slice(None)).T
-    ends = contamination.widened(low, high, weights, share, of)
+    found = _as_reported(result, level, method, slice(None))
+    return _widened(result, found, share, of, slice(None))
+
+
+def _widened(result: Frequencies, found: Floats, share: float, of: str, rows: slice) -> Floats:
+    weights = _one_channel(result, "intervals under contamination")[0][rows]
+    ends = contamination.widened(found[:, 0], found[:, 1], weights, share, of)
     return intervals.within_unit(*ends, 1 + np.abs(weights).max(axis=1))
+
+
+def suspected(result: Frequencies, share: float) -> Frequencies:
+    """The same result, all of whose intervals hold although this share of the reports was made up."""
+    if share == 0:
+        return result
+    _one_channel(result, "intervals under contamination")
+    note = (
+        f"intervals allow for {share:.4g} of the reports being made up; standard errors are those of the reports as "
+        "they are"
+    )
+    return replace(result, contamination=share, notes=(*result.notes, note))
 
 
 def _one_channel(result: Frequencies, what: str) -> tuple[Floats, Floats]:

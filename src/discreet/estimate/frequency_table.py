@@ -21,7 +21,7 @@ from discreet.estimate.moments import refuse_large
 from discreet.estimate.paired import PairedChannels
 from discreet.estimate.result import SHARES, Axis, Result, frozen, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
-from discreet.estimate.spread import Spread
+from discreet.estimate.spread import Multinomial, Spread
 from discreet.estimate.value_frequency import ValueFrequency
 from discreet.mechanisms import FiniteMechanism
 from discreet.mechanisms.inverse import Inverse
@@ -57,6 +57,8 @@ class Frequencies(Result):
         The design, or the designs by name.
     notes : tuple of str
         What a reader should know.
+    contamination : float
+        The share of made-up reports that all intervals allow for.
     """
 
     estimate: Floats
@@ -68,6 +70,7 @@ class Frequencies(Result):
     target: str
     notes: tuple[str, ...] = ()
     column: str | None = None
+    contamination: float = 0.0
 
     def __post_init__(self) -> None:
         self.estimate.flags.writeable = False
@@ -131,6 +134,17 @@ class Frequencies(Result):
         if self.correction is None:
             return frozen(np.full(self.estimate.size, np.nan))
         return frozen(np.sqrt(self.spread.variances(self.correction)))
+
+    @property
+    def design_effect(self) -> Floats | None:
+        """Variance over that of a simple random sample of as many people, by value (Kish 1965); None without a survey.
+
+        Both hold the randomisation, so that it says by how much a sample has to be larger.
+        """
+        if self.evidence.survey is None or self.target == "table" or self.correction is None:
+            return None
+        simple = Multinomial(self.evidence.shares, self.n).variances(self.correction)
+        return np.asarray(np.divide(self.std_error**2, simple, out=np.full(simple.shape, np.nan), where=simple > 0))
 
     @property
     def default_interval(self) -> str:
@@ -223,7 +237,7 @@ class Frequencies(Result):
         """
         from discreet.estimate.totals import Totals
 
-        survey = self.evidence.survey
+        survey = self.evidence.survey if self.evidence.finite is None else self.evidence.finite
         horvitz_thompson = survey is not None and self.evidence.weights is not None and self.correction is not None
         return Totals(
             estimate=self.evidence.total * self.estimate,
@@ -319,7 +333,7 @@ class Frequencies(Result):
         what = f'Frequencies of "{self.column}"' if self.column else "Frequencies"
         how = "maximum likelihood" if self.method == "mle" else "unbiased"
         whom = display.of_whom(self.target)
-        return f"{what} {whom}: {how}, n = {self.n:,}"
+        return f"{what} {whom}: {how}, n = {self.n:,}{display.design_effects(self.design_effect)}"
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data, ready for JSON: one list per quantity, in code order."""
@@ -332,9 +346,11 @@ class Frequencies(Result):
             "n": self.n,
             "method": self.method,
             "target": self.target,
+            "contamination": self.contamination,
             "labels": display.plain(list(self.labels)),
             "estimate": display.plain(self.estimate),
             "std_error": display.plain(self.std_error),
+            "design_effect": display.plain(self.design_effect),
             "interval": written_interval(bounds, level, chosen) | {"empty": display.plain(empty)},
             "notes": list(self.notes),
         }

@@ -11,6 +11,7 @@ so that all groups have one covariance matrix:
 * weights, strata or clusters: ``Σ_h m_h/(m_h − 1) Σ_c (t_hc − t̄_h)(t_hc − t̄_h)ᵀ`` with the sums t_hc of u over the
   clusters of stratum h, with replacement at the first stage (Binder 1983). A cluster that reaches into several groups
   makes them dependent, and this matrix knows it;
+* with a finite-population correction: see :mod:`discreet.estimate.finite_population`;
 * given the table of truths: ``Σ w_i² (z_i z_iᵀ − z̃_i)/W_g²`` with z̃_i the debiased products of the numbers behind the
   scores, unbiased for the variance that the randomisation alone adds.
 
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
+from discreet.estimate.finite_population import PopulationSizes
 from discreet.estimate.rows import Batch
 from discreet.estimate.survey import Roles, refuse_single_units
 from discreet.estimate.tally import GroupIndex, LabelIndex, PairIndex
@@ -59,6 +61,10 @@ class ScoreMeans:
         Clusters minus strata; infinite for a simple random sample.
     kish : array (groups,)
         ``(Σw)²/Σw²``.
+    simple : array (groups·k, groups·k) or None
+        The covariance that a simple random sample of as many people would have, for design effects; of surveys only.
+    finite : bool
+        Whether there is a finite-population correction.
     """
 
     labels: list[Any]
@@ -69,6 +75,8 @@ class ScoreMeans:
     total_covariance: Floats | None
     degrees_of_freedom: Floats
     kish: Floats
+    simple: Floats | None = None
+    finite: bool = False
 
 
 class ScoreSums:
@@ -88,12 +96,13 @@ class ScoreSums:
 
     def __init__(self, width: int, roles: Roles, target: str, lost: int = 0) -> None:
         self._width, self._roles, self._target, self._lost = width, roles, target, lost
-        self._is_survey = target == "population" and (roles.weights or roles.strata or roles.clusters)
+        self._is_survey = target == "population" and (roles.weights or roles.strata or roles.clusters or roles.fpc)
+        self._population = PopulationSizes()
         self._strata, self._clusters = LabelIndex("strata"), LabelIndex("clusters")
         self._groups, self._units, self._blocks = GroupIndex("by"), PairIndex(), PairIndex()
         self._rows_by_stratum: Ints = np.zeros(0, np.int64)
-        # By block: rows, Σw, Σw², then Σwz, Σw²z (k each), Σw²zz', Σw²z̃ (k² each).
-        self._sums: Floats = np.zeros((3 + 2 * width + 2 * width * width, 0))
+        # By block: rows, Σw, Σw², then Σwz, Σw²z (k each), Σw²zz', Σw²z̃, Σwzz' (k² each).
+        self._sums: Floats = np.zeros((3 + 2 * width + 3 * width * width, 0))
 
     def add(self, batch: Batch, scores: Floats, products: Floats | None = None) -> None:
         """One batch; scores (rows, k) and debiased products (rows, k, k) of all its rows, answered or not."""
@@ -106,6 +115,8 @@ class ScoreSums:
         if batch.clusters is not None:
             unit = self._units.encode(stratum, self._clusters.encode(batch.clusters, batch.first_row))
         self._rows_by_stratum = _grown(self._rows_by_stratum, np.bincount(stratum))
+        if batch.fpc is not None:
+            self._population.add(stratum, batch.fpc, batch.first_row)
         weights = batch.weights
         if batch.answered is not None:  # rows without an answer stay in the sample, with a sum of zero
             unit, group, scores = unit[batch.answered], group[batch.answered], scores[batch.answered]
@@ -119,6 +130,7 @@ class ScoreSums:
         columns += [w * w * a * b for a in scores.T for b in scores.T]
         flat = np.zeros((self._width**2, len(scores))) if products is None else products.reshape(len(scores), -1).T
         columns += list(w * w * flat)
+        columns += [w * a * b for a in scores.T for b in scores.T]
         size = len(self._blocks)
         self._sums = _grown(self._sums, np.array([np.bincount(block, column, size) for column in columns]))
 
@@ -154,6 +166,8 @@ class ScoreSums:
             total_covariance=totals,
             degrees_of_freedom=self._degrees(unit, place, len(present)),
             kish=weight**2 / squares,
+            simple=self._same_size(by_group, n, weight, means) if self._is_survey else None,
+            finite=self._is_survey and self._roles.fpc,
         )
 
     def _second(self, sums: Floats, start: int) -> Floats:
@@ -174,6 +188,12 @@ class ScoreSums:
         blocks[n < 2] = np.nan  # one row has no spread
         return _diagonal_blocks(blocks)
 
+    def _same_size(self, by_group: Floats, n: Ints, weight: Floats, means: Floats) -> Floats:
+        """``(Σ w zzᵀ/Σw − m mᵀ)/n``: as if as many people had been a simple random sample."""
+        k = self._width
+        second = self._second(by_group, 3 + 2 * k + 2 * k * k) / weight[:, None, None]
+        return _diagonal_blocks((second - means[:, :, None] * means[:, None, :]) / n[:, None, None])
+
     def _units_by_stratum(self) -> tuple[Ints, Ints]:
         """Stratum of every unit, and the number of units in every stratum, over the whole sample."""
         if self._roles.clusters:
@@ -189,7 +209,10 @@ class ScoreSums:
             raise EstimationError(
                 f"{stratum_of.size:,} clusters in {groups:,} groups are more than memory should hold; use fewer groups"
             )
-        factor = units_in / (units_in - 1)
+        fraction = np.zeros(units_in.size)
+        if self._roles.fpc:
+            fraction = self._population.fractions(units_in, "clusters" if self._roles.clusters else "rows")
+        factor = (1 - fraction) * units_in / (units_in - 1)
         sums, own_centre, own_total = self._sums, centre[place], total[place]
         residual = (sums[3 : 3 + k].T - sums[1][:, None] * own_centre) / own_total[:, None]
         cells = np.zeros((stratum_of.size, groups, k))
@@ -203,7 +226,13 @@ class ScoreSums:
         else:  # every row is a unit of its own, and in one group only
             middle = _diagonal_blocks(self._row_squares(unit, place, own_centre, own_total, factor, groups))
             by_stratum = by_unit
-        return np.asarray(middle - (by_stratum.T * (factor / units_in)) @ by_stratum)
+        found = np.asarray(middle - (by_stratum.T * (factor / units_in)) @ by_stratum)
+        if self._roles.fpc:  # the randomisation is not corrected: everybody who was asked was randomised
+            alone = self._second(sums, 3 + 2 * k) - self._second(sums, 3 + 2 * k + k * k)
+            blocks = np.zeros((groups, k, k))
+            np.add.at(blocks, place, alone * (fraction[stratum_of[unit]] / own_total**2)[:, None, None])
+            found = found + _diagonal_blocks(blocks)
+        return found
 
     def _row_squares(
         self, unit: Ints, place: Ints, centre: Floats, total: Floats, factor: Floats, groups: int

@@ -23,6 +23,7 @@ def mean(
     designs: Any = None,
     labels: Any = None,
     target: str = "population",
+    fpc: Any = None,
 ) -> Statistic | Range:
     """The mean of a column, with its error.
 
@@ -39,7 +40,7 @@ def mean(
         ``designs``); None for numbers that were not randomised.
     by : column name or array, or a list of either; optional
         Public groups: one mean for each, with their joint covariance.
-    weights, strata, clusters, target
+    weights, strata, clusters, target, fpc
         As for :func:`discreet.estimate.frequencies`.
     positions : array, optional
         One number per value. By default ordered values and grids have their positions, numbers are themselves, and of
@@ -68,6 +69,6 @@ def mean(
         (reports, mechanism),
         None,
         target,
-        {"by": by, "weights": weights, "strata": strata, "clusters": clusters},
+        {"by": by, "weights": weights, "strata": strata, "clusters": clusters, "fpc": fpc},
         {"positions": positions, "designs": designs, "labels": labels},
     )

@@ -13,12 +13,12 @@ from discreet.arguments import Floats
 from discreet.errors import EstimationError, NotIdentifiedError, ReleaseError
 from discreet.estimate.box_distribution import BoxDistribution, BoxThresholds
 from discreet.estimate.channels import Channels
-from discreet.estimate.collecting import collect, declared, group_names, left_out_note
+from discreet.estimate.collecting import collect, group_names, left_out_note, survey_columns
 from discreet.estimate.columns import ArrayColumn, Column, ReleaseColumn
 from discreet.estimate.frequencies import frequencies
 from discreet.estimate.frequency_distribution import frequency_distribution
 from discreet.estimate.frequency_estimator import estimate_from
-from discreet.estimate.identified import Range
+from discreet.estimate.identified import FrequencyBounds, Range
 from discreet.estimate.quantile_result import Quantiles, quantiles
 from discreet.estimate.rows import Rows, is_release
 from discreet.estimate.scored_column import NumberColumn, as_numbers
@@ -44,6 +44,7 @@ def quantile(
     designs: Any = None,
     labels: Any = None,
     target: str = "population",
+    fpc: Any = None,
 ) -> Quantiles | Range:
     """A quantile of a column: the smallest value that at least the share p of people do not exceed.
 
@@ -56,7 +57,7 @@ def quantile(
         As for :func:`discreet.estimate.mean`: ``quantile(release, "hours", 0.9)``.
     p : float
         The share, strictly between 0 and 1; one half is the median.
-    by, weights, strata, clusters, positions, designs, labels, target
+    by, weights, strata, clusters, positions, designs, labels, target, fpc
         As for :func:`discreet.estimate.mean`.
 
     Returns
@@ -75,13 +76,8 @@ def quantile(
     p = arguments.number(p, "p, the share of a quantile,", EstimationError, above=0, below=1)
     arguments.choice(target, "target", ("population", "table"), EstimationError)
     release = reports if is_release(reports) else None
-    survey = None if release is None else release.survey
-    aside = {
-        "weights": declared(weights, None if survey is None else survey.weight),
-        "strata": declared(strata, None if survey is None else survey.strata),
-        "clusters": declared(clusters, None if survey is None else survey.cluster),
-        "groups": by,
-    }
+    given = {"weights": weights, "strata": strata, "clusters": clusters, "fpc": fpc}
+    aside = survey_columns(release, **given, groups=by)
     kind = _kind(reports, mechanism)
     if not isinstance(kind, str):
         return _of_box(reports, mechanism, kind, p, target, aside)
@@ -105,17 +101,8 @@ def quantile(
             raise EstimationError(
                 "the design identifies only a range of this quantile: ask for that of all rows, without groups"
             ) from None
-        bounds = frequencies(
-            reports,
-            mechanism,
-            weights=weights,
-            strata=strata,
-            clusters=clusters,
-            designs=designs,
-            labels=labels,
-            method="bounds",
-            target=target,
-        )
+        more: dict[str, Any] = {"designs": designs, "labels": labels, "target": target}
+        bounds: FrequencyBounds = frequencies(reports, mechanism, **given, **more, method="bounds")
         return bounds.quantile(p)
     return _of_list(release, total, column, channels, numbers, p, target, aside, name, value_names(channels.labels))
 
@@ -222,7 +209,7 @@ def _of_box(reports: Any, name: Any, mechanism: ZeroInflatedLaplace, p: float, t
         total = column.values.size
     rows = Rows(release, total, [column], **aside)
     batches = [batch for batch in rows.batches() if len(batch.codes)]
-    roles = Roles(*(aside[role] is not None for role in ("weights", "strata", "clusters", "groups")))
+    roles = Roles.of(aside)
     thresholds = BoxThresholds(batches, mechanism, roles, target, p)
     first = thresholds.at(0)
     return quantiles(

@@ -17,6 +17,11 @@ from discreet.manifest import Release
 
 FAMILIES = ("auto", "linear", "binary", "multinomial", "ordinal", "poisson", "quantile", "huber", "hinge")
 METHODS = ("auto", "likelihood", "corrected", "exact", "drcl", "sdrcl", "sl", "naive")
+#: A regression is about how the population came about, of which the population itself is a sample.
+_NO_CORRECTION = (
+    "the finite-population correction is not used: coefficients describe how the population came about, not those who "
+    "happen to be in it"
+)
 
 
 @overload
@@ -137,6 +142,8 @@ def regression(
     fit = approach.fit(asked)
     if notes := _predictor_notes(asked):
         fit = replace(fit, notes=(*fit.notes, *notes))
+    if release.survey.fpc is not None:
+        fit = replace(fit, notes=(*fit.notes, _NO_CORRECTION))
     return side_by_side({"corrected": fit, "naive": approach.naive(asked, fit)}, level) if compare else fit
 
 

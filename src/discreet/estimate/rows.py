@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +20,7 @@ from discreet.arguments import Floats
 from discreet.domains.columns import as_arrow
 from discreet.engines import Local
 from discreet.errors import DomainError, EstimationError, ReleaseError
-from discreet.estimate.checks import checked_length, checked_weights, row_of
+from discreet.estimate.checks import checked_length, checked_population_sizes, checked_weights, row_of
 from discreet.estimate.columns import Column
 from discreet.estimate.tally import count_reports
 
@@ -41,6 +42,7 @@ class Batch:
     clusters: Any = None
     groups: Any = None
     table: pa.Table | None = None
+    fpc: Floats | None = None
 
     def where(self, kept: NDArray[np.bool_]) -> Batch:
         """Some of these rows."""
@@ -92,6 +94,8 @@ class Rows:
         One column for frequencies, two for a cross-table; the codes of two are combined row by row.
     weights, strata, clusters : array, column name or None
     groups : array, column name, sequence of either, or None
+    fpc : array, column name, number or None
+        Population sizes or sampling fractions of the strata.
     table : sequence of str
         Columns of the release that are handed on as they are.
     missing : {"keep", "error", "drop"}
@@ -111,6 +115,7 @@ class Rows:
         strata: Any,
         clusters: Any,
         groups: Any = None,
+        fpc: Any = None,
         table: Sequence[str] = (),
         missing: Missing = "keep",
         blanks: Sequence[str] = (),
@@ -118,7 +123,7 @@ class Rows:
         self._release = release
         self._total = total
         self._columns = columns
-        self._aside = {"weights": weights, "strata": strata, "clusters": clusters, "groups": groups}
+        self._aside = {"weights": weights, "strata": strata, "clusters": clusters, "groups": groups, "fpc": fpc}
         self._table = list(dict.fromkeys(table))
         self._missing = missing
         self._blanks = frozenset(blanks)
@@ -129,7 +134,8 @@ class Rows:
             if is_several(given, release):
                 self._aside[role] = [self._checked(one, role) for one in given]
             elif given is not None:
-                self._aside[role] = self._checked(given, role)
+                single = role == "fpc" and isinstance(given, Real)  # one for all rows
+                self._aside[role] = given if single else self._checked(given, role)
 
     def _checked(self, given: Any, role: str) -> Any:
         """A public column of the release, or one entry per row."""
@@ -193,12 +199,16 @@ class Rows:
         def part(given: Any) -> Any:
             if isinstance(given, list):
                 return [part(one) for one in given]
+            if isinstance(given, Real):
+                return np.full(rows.stop - rows.start, float(given))
             return given[rows] if isinstance(given, pa.Array) else columns[given] if given is not None else None
 
         aside = {role: part(given) for role, given in self._aside.items()}
         if aside["weights"] is not None:  # no release is made with a blank weight: it is refused, not dropped
             name = _shown("weights", self._aside)
             aside["weights"] = checked_weights(aside["weights"], rows.stop - rows.start, rows.start, name)
+        if aside["fpc"] is not None:
+            aside["fpc"] = checked_population_sizes(aside["fpc"], rows.start, _shown("fpc", self._aside))
         if self._missing != "keep":
             absent = self._incomplete(columns, absent, rows)
         if absent is not None:

@@ -17,7 +17,7 @@ from discreet.domains import WithBlank
 from discreet.domains.columns import as_arrow
 from discreet.errors import DomainError, EstimationError, ReleaseError
 from discreet.estimate.channels import Channels
-from discreet.estimate.collecting import declared, left_out_note
+from discreet.estimate.collecting import left_out_note, survey_columns
 from discreet.estimate.columns import ArrayColumn, Column, ReleaseColumn
 from discreet.estimate.debiased_scores import BoxScores, FiniteScores, PublicScores, Scores
 from discreet.estimate.linearised_means import ScoreMeans, ScoreSums
@@ -230,19 +230,17 @@ def _refuse_positions(positions: Any) -> None:
 
 
 def score_means(
-    column: ScoredColumn, target: str, *, weights: Any, strata: Any, clusters: Any, by: Any
+    column: ScoredColumn, target: str, *, weights: Any, strata: Any, clusters: Any, by: Any, fpc: Any
 ) -> tuple[ScoreMeans, tuple[str, ...]]:
     """Read all rows: the means of their scores by group, and what a reader should know."""
     release = column.release
-    survey = release.survey if release is not None else None
-    weights = declared(weights, None if survey is None else survey.weight)
-    strata = declared(strata, None if survey is None else survey.strata)
-    clusters = declared(clusters, None if survey is None else survey.cluster)
-    rows = Rows(release, column.total, [column.reader], weights=weights, strata=strata, clusters=clusters, groups=by)
-    roles = Roles(weights is not None, strata is not None, clusters is not None, by is not None)
+    aside = survey_columns(release, weights=weights, strata=strata, clusters=clusters, groups=by, fpc=fpc)
+    rows = Rows(release, column.total, [column.reader], **aside)
+    roles = Roles.of(aside)
     sums = ScoreSums(2, roles, target, column.scores.lost)
     for batch in rows.batches():
-        products = column.scores.products(batch.codes) if target == "table" and len(batch.codes) else None
+        needed = (target == "table" or roles.fpc) and len(batch.codes)
+        products = column.scores.products(batch.codes) if needed else None
         if len(batch.codes):
             sums.add(batch, column.scores.of(batch.codes, batch.first_row), products)
     return sums.means(), (*left_out_note(rows.left_out), *column.scores.notes)

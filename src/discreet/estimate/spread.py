@@ -41,6 +41,11 @@ class Spread(ABC):
     def covariance(self, correction: Inverse) -> Floats:
         """Covariance matrix of A·p̂."""
 
+    def cross_covariance(self, other: Spread, correction: Inverse) -> Floats | None:
+        """Covariance of A·p̂ of this group with that of another one of the sample; None where they are independent."""
+        del other, correction
+        return None
+
     @abstractmethod
     def score_variances(self, scores: Floats, squares: Floats) -> Floats:
         """Variances of ``Σ_y a_y p̂_y`` for each row a of scores, at any number of reports.
@@ -171,11 +176,13 @@ class Linearised(Spread):
         sums = self.strata @ centred.T
         return np.asarray(np.maximum(within - self.factors @ sums**2, 0.0) / self.total**2)
 
-    def cross_covariance(self, other: Linearised, correction: Inverse) -> Floats:
+    def cross_covariance(self, other: Spread, correction: Inverse) -> Floats | None:
         """Covariance of A·p̂ of this group with that of another group of the same sample.
 
         No row is in both; what ties them are clusters that reach into both, and the centring of strata.
         """
+        if not isinstance(other, Linearised):
+            return None
         refuse_large(max(correction.shape))
         own, its = ((one.strata - np.outer(one.strata.sum(axis=1), one.shares)) / one.total for one in (self, other))
         middle = -(own.T * self.factors) @ its

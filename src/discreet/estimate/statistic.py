@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,12 +14,14 @@ from numpy.typing import NDArray
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate import display
+from discreet.estimate import anytime, display
 from discreet.estimate.contrast import Contrast, contrast, unknown_group
 from discreet.estimate.intervals import checked_level, two_sided_quantile, within_unit
 from discreet.estimate.result import SHARES, Axis, Result, frozen, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, group_columns, interval_heading, labels
 from discreet.estimate.wilson import wilson
+
+_ANYTIME = ("anytime", "anytime-rigorous")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -59,6 +62,12 @@ class Statistic(Result):
     notes: tuple[str, ...] = ()
     #: Two numbers and the randomisation variances at each, where the mean is a share in disguise.
     two_valued: tuple[float, float, float, float] | None = None
+    #: Of a survey: the variances that a simple random sample of as many people would have.
+    simple_variance: Floats | None = None
+    #: Whether a finite-population correction is in the covariance.
+    finite: bool = False
+    #: The least standard deviation of one score, and half the range of scores; for confidence sequences of a mean.
+    deviations: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         for array in (self.estimate, self.covariance, self.n, self.degrees_of_freedom):
@@ -69,6 +78,17 @@ class Statistic(Result):
         """Standard errors; nan where one row alone shows no spread."""
         with np.errstate(invalid="ignore"):
             return frozen(np.sqrt(np.diag(self.covariance)))
+
+    @property
+    def design_effect(self) -> Floats | None:
+        """Variance over that of a simple random sample of as many people, by group (Kish 1965); None without a survey.
+
+        Both hold the randomisation, so that it says by how much a sample has to be larger.
+        """
+        if self.simple_variance is None:
+            return None
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(np.diag(self.covariance) / self.simple_variance)
 
     @property
     def default_interval(self) -> str:
@@ -82,23 +102,44 @@ class Statistic(Result):
         ----------
         level : float
             Confidence level.
-        method : {"wald", "wilson", "simultaneous"}, optional
+        method : {"wald", "wilson", "simultaneous", "anytime", "anytime-rigorous"}, optional
             * "wald": estimate ± quantile × standard error, Student's t with (clusters − strata) degrees of freedom
               in a survey. The default.
             * "wilson": of a column with two values, all means that the score test accepts; the default there. It lies
               within the two values. In a survey with the effective number of people.
             * "simultaneous": all groups at once with the level as joint coverage, by Bonferroni on the default.
+            * "anytime": a confidence sequence, which may be looked at as often as one likes while answers come in, once
+              there are some dozens; "anytime-rigorous" holds from the first answer on and is wider, for columns with a
+              list of values. See :mod:`discreet.estimate.anytime`. For means of simple random samples.
         """
         level = checked_level(level)
-        options = ("wald", "wilson", "simultaneous") if self.two_valued is not None else ("wald", "simultaneous")
+        options = ("wald", *(("wilson",) if self.two_valued is not None else ()), "simultaneous", *_ANYTIME)
         method = self.default_interval if method is None else method
         method = arguments.choice(method, f"the interval method of a {self.what}", options, EstimationError)
+        if method in _ANYTIME:
+            return self._anytime(level, rigorous=method == "anytime-rigorous")
         if method == "simultaneous":
             level, method = 1 - (1 - level) / self.estimate.size, self.default_interval
         quantiles = np.array([two_sided_quantile(level, df) for df in self.degrees_of_freedom])
         if method == "wald":
             return np.stack([self.estimate - quantiles * self.std_error, self.estimate + quantiles * self.std_error], 1)
         return self._wilson(level, quantiles)
+
+    def _anytime(self, level: float, *, rigorous: bool) -> Floats:
+        """A confidence sequence, at the number of answers that there are now."""
+        sampled = self.target == "population" and np.isinf(self.degrees_of_freedom).all()
+        if self.deviations is None or not sampled:
+            raise EstimationError(
+                "anytime intervals are for the means of estimate.mean from simple random samples: no totals, and no "
+                "survey weights, strata or clusters"
+            )
+        least, half_range = self.deviations
+        if rigorous and math.isinf(half_range):
+            raise EstimationError("anytime-rigorous intervals need a column with a list of values; use anytime")
+        found = self.std_error * np.sqrt(self.n)
+        deviation = np.full_like(found, half_range) if rigorous else np.maximum(found, least)
+        reach = np.array([anytime.reach(int(n), one, level) for n, one in zip(self.n, deviation, strict=True)])
+        return np.stack([self.estimate - reach, self.estimate + reach], axis=1)
 
     def _wilson(self, level: float, quantiles: Floats) -> Floats:
         """Wilson's interval for the share of the second value, as one for the mean."""
@@ -113,7 +154,9 @@ class Statistic(Result):
         informative = np.isfinite(variance) & (variance > 0) & (at_share > 0)
         np.divide(at_share, variance, out=size, where=informative & np.isfinite(self.degrees_of_freedom))
         normal = two_sided_quantile(level)
-        size = np.minimum(size, self.n) * np.divide(normal, quantiles, out=np.ones_like(size), where=quantiles > 0) ** 2
+        size = (size if self.finite else np.minimum(size, self.n)) * np.divide(
+            normal, quantiles, out=np.ones_like(size), where=quantiles > 0
+        ) ** 2
         low, high = wilson(share, np.full_like(share, own), np.full_like(share, other), sampling, size, normal)
         ends = within_unit(low, high, 1 + np.abs(share))
         return np.sort(first + (second - first) * ends, axis=1)
@@ -126,6 +169,7 @@ class Statistic(Result):
             covariance=self.covariance[[place]][:, [place]],
             groups=(group,),
             n=self.n[[place]],
+            simple_variance=None if self.simple_variance is None else self.simple_variance[[place]],
             degrees_of_freedom=self.degrees_of_freedom[[place]],
         )
 
@@ -183,8 +227,9 @@ class Statistic(Result):
     def heading(self) -> str:
         """What was estimated, from what."""
         groups = f", {len(self.groups)} groups" if len(self.groups) > 1 else ""
+        effects = display.design_effects(self.design_effect)
         named = self._named[:1].upper() + self._named[1:]
-        return f"{named} {display.of_whom(self.target)}{groups}, n = {int(self.n.sum()):,}"
+        return f"{named} {display.of_whom(self.target)}{groups}, n = {int(self.n.sum()):,}{effects}"
 
     def _labels(self) -> tuple[Any, ...]:
         return self.groups or ("",)
@@ -232,6 +277,7 @@ class Statistic(Result):
             "estimate": display.plain(self.estimate),
             "std_error": display.plain(self.std_error),
             "covariance": display.plain(self.covariance),
+            "design_effect": display.plain(self.design_effect),
             "interval": written_interval(self.interval(level, method), level, chosen),
             "notes": list(self.notes),
         }

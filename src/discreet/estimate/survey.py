@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.evidence import Evidence
+from discreet.estimate.finite_population import FiniteSample, PopulationSizes
 from discreet.estimate.rows import Batch
 from discreet.estimate.spread import Linearised
 from discreet.estimate.tally import Cells, GroupIndex, Ints, LabelIndex, PairIndex, count_reports
@@ -21,17 +22,23 @@ _MAX_STRATUM_CELLS = 1 << 27
 
 @dataclass(frozen=True)
 class Roles:
-    """Which of weights, strata, clusters and groups the batches carry."""
+    """Which of weights, strata, clusters, groups and population sizes the batches carry."""
 
     weights: bool = False
     strata: bool = False
     clusters: bool = False
     groups: bool = False
+    fpc: bool = False
+
+    @classmethod
+    def of(cls, aside: Mapping[str, Any]) -> Roles:
+        """The roles that have something."""
+        return cls(*(aside.get(role) is not None for role in ("weights", "strata", "clusters", "groups", "fpc")))
 
     @property
     def any(self) -> bool:
         """Whether plain counts are not enough."""
-        return self.weights or self.strata or self.clusters or self.groups
+        return self.weights or self.strata or self.clusters or self.groups or self.fpc
 
 
 def refuse_single_units(units_in: Ints, roles: Roles) -> None:
@@ -49,7 +56,7 @@ class SurveyTally:
         self._reports = reports
         self._roles = roles
         # Given the table of truths, rows are randomised independently: only weights matter.
-        self._is_sample = target == "population" and (roles.weights or roles.strata or roles.clusters)
+        self._is_sample = target == "population" and (roles.weights or roles.strata or roles.clusters or roles.fpc)
         self._stratum_labels = LabelIndex("strata")
         self._cluster_labels = LabelIndex("clusters")
         self._group_labels = GroupIndex("by")
@@ -57,6 +64,7 @@ class SurveyTally:
         self._blocks = PairIndex()  # (unit, group); the unit is the stratum where there are no clusters
         self._cells = Cells()
         self._rows_by_stratum: Ints = np.zeros(0, np.int64)
+        self._population = PopulationSizes()
 
     def add(self, batch: Batch) -> None:
         """One batch."""
@@ -72,6 +80,8 @@ class SurveyTally:
         rows = np.bincount(stratum, minlength=self._rows_by_stratum.size)
         rows[: self._rows_by_stratum.size] += self._rows_by_stratum
         self._rows_by_stratum = rows
+        if batch.fpc is not None:
+            self._population.add(stratum, batch.fpc, batch.first_row)
         codes, weights = batch.codes.astype(np.int64), batch.weights
         if batch.answered is not None:  # rows without an answer stay in the sample, with a total of zero
             codes, unit, group = codes[batch.answered], unit[batch.answered], group[batch.answered]
@@ -90,12 +100,20 @@ class SurveyTally:
     def _of_group(self, unit: Ints, report: Ints, sums: Floats) -> Evidence:
         counts, weights, squares = (_sums(report, row, self._reports) for row in sums)
         whole = counts.round().astype(np.int64)
-        survey, notes = (
-            (None, ()) if not self._is_sample or not whole.any() else self._linearised(unit, report, sums, weights)
-        )
+        survey: Linearised | None = None
+        finite: FiniteSample | None = None
+        notes: tuple[str, ...] = ()
+        if self._is_sample and whole.any():
+            stratum_of, clusters_in = self._clusters_by_stratum()
+            refuse_single_units(clusters_in, self._roles)
+            survey, notes = self._linearised(unit, report, sums, weights, np.ones(clusters_in.size))
+            if self._roles.fpc:
+                fractions = self._population.fractions(clusters_in, "clusters" if self._roles.clusters else "rows")
+                sampled, _ = self._linearised(unit, report, sums, weights, 1 - fractions)
+                finite = FiniteSample(sampled, _sums(report, sums[2] * fractions[stratum_of[unit]], self._reports))
         if not self._roles.weights:
-            return Evidence(whole, survey=survey, notes=notes)
-        return Evidence(whole, weights, squares, survey, notes)
+            return Evidence(whole, survey=survey, notes=notes, finite=finite)
+        return Evidence(whole, weights, squares, survey, notes, finite)
 
     def _clusters_by_stratum(self) -> tuple[Ints, Ints]:
         """Stratum of every unit, and the number of clusters in every stratum, over the whole sample."""
@@ -105,18 +123,20 @@ class SurveyTally:
         return np.arange(self._rows_by_stratum.size), self._rows_by_stratum
 
     def _linearised(
-        self, unit: Ints, report: Ints, sums: Floats, weights: Floats
+        self, unit: Ints, report: Ints, sums: Floats, weights: Floats, remaining: Floats
     ) -> tuple[Linearised, tuple[str, ...]]:
-        """The spread of one group: the clusters of the whole sample count, with zeros where the group is absent."""
+        """The spread of one group: the clusters of the whole sample count, with zeros where the group is absent.
+
+        ``remaining`` multiplies the variance of every stratum: 1, or 1 − f_h.
+        """
         stratum_of, clusters_in = self._clusters_by_stratum()
-        refuse_single_units(clusters_in, self._roles)
         if clusters_in.size * self._reports > _MAX_STRATUM_CELLS:
             raise EstimationError(
                 f"{clusters_in.size:,} strata with {self._reports:,} reports each are more than memory should hold; "
                 "merge strata"
             )
         count, weight, square = sums
-        factor = clusters_in / (clusters_in - 1)
+        factor = remaining * clusters_in / (clusters_in - 1)
         stratum = stratum_of[unit]
         strata = _sums(stratum * self._reports + report, weight, clusters_in.size * self._reports)
         rows: Any

@@ -23,6 +23,7 @@ def total(
     designs: Any = None,
     labels: Any = None,
     target: str = "population",
+    fpc: Any = None,
 ) -> Statistic | Range:
     """The total of a column over people, with its error.
 
@@ -31,7 +32,7 @@ def total(
 
     Parameters
     ----------
-    reports, mechanism, by, weights, strata, clusters, positions, designs, labels, target
+    reports, mechanism, by, weights, strata, clusters, positions, designs, labels, target, fpc
         As for :func:`discreet.estimate.mean`.
 
     Notes
@@ -49,6 +50,6 @@ def total(
         (reports, mechanism),
         None,
         target,
-        {"by": by, "weights": weights, "strata": strata, "clusters": clusters},
+        {"by": by, "weights": weights, "strata": strata, "clusters": clusters, "fpc": fpc},
         {"positions": positions, "designs": designs, "labels": labels},
     )

@@ -11,6 +11,7 @@ import numpy as np
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display, intervals
+from discreet.estimate.finite_population import FiniteSample
 from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.result import Result, frozen, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
@@ -23,7 +24,7 @@ class Totals(Result):
 
     estimate: Floats
     frequencies: Frequencies
-    survey: Linearised | None
+    survey: Linearised | FiniteSample | None
 
     def __post_init__(self) -> None:
         frozen(self.estimate)

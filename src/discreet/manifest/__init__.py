@@ -9,9 +9,10 @@ from discreet.manifest.blocks import (
     NumericBlock,
     RoundedBlock,
 )
-from discreet.manifest.document import Column, Manifest, Survey, json_schema
+from discreet.manifest.document import Column, Manifest, json_schema
 from discreet.manifest.promises import composed_guarantee
 from discreet.manifest.release import Release
+from discreet.manifest.survey import Survey
 
 __all__ = [
     "Block",

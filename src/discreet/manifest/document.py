@@ -25,51 +25,18 @@ from discreet.manifest.checks import damaged, flag, mapping, one_of, optional_te
 from discreet.manifest.digest import Content, checked_sha256
 from discreet.manifest.parts import PartFile, files_from
 from discreet.manifest.signature import Signature, SigningKey
+from discreet.manifest.survey import Role, Survey
 from discreet.privacy import Guarantee
 
 #: The newest format that this version reads, and the one that it writes.
 FORMAT = 1
 
 Order = Literal["shuffle", "keep"]
-Role = Literal["public", "weight", "strata", "cluster", "private"]
 #: How the text of a public column is meant, so that a CSV reads back as it was.
 ColumnType = Literal["text", "integer", "number", "boolean", "other"]
+#: Nothing is said about how people were sampled.
+_NO_SURVEY = Survey()
 _ORDERS, _ROLES, _TYPES = (get_args(choices) for choices in (Order, Role, ColumnType))
-
-
-@dataclass(frozen=True)
-class Survey:
-    """The public columns that describe how people were sampled.
-
-    Attributes
-    ----------
-    weight, strata, cluster : str or None
-        Column names.
-    """
-
-    weight: str | None = None
-    strata: str | None = None
-    cluster: str | None = None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that are used."""
-        return tuple(name for name in (self.weight, self.strata, self.cluster) if name is not None)
-
-    def role(self, column: str) -> Role | None:
-        """What a column is for."""
-        roles: tuple[Role, ...] = ("weight", "strata", "cluster")
-        return next((role for role in roles if getattr(self, role) == column), None)
-
-    def to_dict(self) -> dict[str, str | None]:
-        """Plain data."""
-        return {"weight": self.weight, "strata": self.strata, "cluster": self.cluster}
-
-    @classmethod
-    def from_dict(cls, data: Any) -> Self:
-        """Rebuild from plain data."""
-        data = mapping(data, "the survey")
-        return cls(*(optional_text(data.get(key), f"survey.{key}") for key in ("weight", "strata", "cluster")))
 
 
 @dataclass(frozen=True)
@@ -145,7 +112,7 @@ class Manifest:
     order: Order = "shuffle"
     secure: bool | None
     source: str
-    survey: Survey = Survey()
+    survey: Survey = _NO_SURVEY
     rows_per_person: int | None = None
     person_checked: bool = False
     title: str | None = None

@@ -14,12 +14,13 @@ from discreet.engines import Engine, Local
 from discreet.errors import ManifestError, ReleaseError
 from discreet.manifest.blocks import Block
 from discreet.manifest.canonical_form import ColumnForm, column_forms
-from discreet.manifest.document import Manifest, Survey, parsed
+from discreet.manifest.document import Manifest, parsed
 from discreet.manifest.exposure import Combination, choosing_columns, count_designs, expected_rows
 from discreet.manifest.folder import FolderTable, part_names
 from discreet.manifest.parts import check_files, check_rows, manifest_of_folder
 from discreet.manifest.reading import ReleasedColumn
 from discreet.manifest.storage import read_csv_manifest, read_parquet_manifest
+from discreet.manifest.survey import Survey
 from discreet.manifest.tables import ParquetTable, TableFile, file_table, rows_per_batch
 from discreet.mechanisms import Mechanism
 from discreet.plain_text import one_line

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet import arguments
 from discreet.errors import EstimationError
 from discreet.estimate.cell_table import CellTable
-from discreet.estimate.collecting import collect, declared, left_out_note
+from discreet.estimate.collecting import collect, left_out_note, survey_columns
 from discreet.estimate.columns import ArrayColumn, Column, ReleaseColumn
 from discreet.estimate.frequency_estimator import estimate_from
 from discreet.estimate.frequency_table import Frequencies
@@ -34,6 +34,7 @@ def joint_table(
     strata: Any = None,
     clusters: Any = None,
     target: str = "population",
+    fpc: Any = None,
 ) -> JointTable:
     """The joint frequencies of two or three columns that were randomised together.
 
@@ -53,7 +54,7 @@ def joint_table(
         Two or three of them.
     labels : sequence of Domain or list, optional
         True values of each of these attributes.
-    weights, strata, clusters, target
+    weights, strata, clusters, target, fpc
         As for :func:`discreet.estimate.frequencies`.
     """
     arguments.choice(target, "target", ("population", "table"), EstimationError)
@@ -63,16 +64,12 @@ def joint_table(
     if is_release(reports):
         release, names = reports, tuple(mechanism)
         channels, column = _of_release(release, names)
-        total, survey = int(release.rows), release.survey
-        weights, strata = declared(weights, survey.weight), declared(strata, survey.strata)
-        clusters = declared(clusters, survey.cluster)
+        total = int(release.rows)
     else:
         channels, codes = _in_memory(reports, mechanism, attributes, labels)
         column, total = codes, len(codes.codes)
-        weights, strata, clusters = (declared(given, None) for given in (weights, strata, clusters))
-    evidence, left_out = collect(
-        release, total, [column], target, weights=weights, strata=strata, clusters=clusters, groups=None
-    )
+    aside = survey_columns(release, weights=weights, strata=strata, clusters=clusters, fpc=fpc)
+    evidence, left_out = collect(release, total, [column], target, **aside)
     cells = estimate_from(evidence[0][1], channels, target=target, notes=left_out_note(left_out))
     return JointTable(cells=cells, channels=channels, names=names)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,13 @@ from discreet.estimate.channels import Channels
 from discreet.estimate.columns import ReleaseColumn
 from discreet.estimate.formulas import Matrices
 from discreet.estimate.likelihood.binary import BinaryRegression
+from discreet.estimate.likelihood.class_source import ClassStream
+from discreet.estimate.likelihood.designs import channel_matrix
 from discreet.estimate.likelihood.fit import fit_binary
 from discreet.estimate.likelihood.links import link_named
-from discreet.estimate.likelihood.multinomial import MultinomialRegression, multinomial_regression
-from discreet.estimate.likelihood.predictor import PredictorRegression, predictor_regression
+from discreet.estimate.likelihood.multinomial import MultinomialRegression, fit_multinomial
+from discreet.estimate.likelihood.multinomial_rows import ClassRows, class_rows
+from discreet.estimate.likelihood.predictor import PredictorRegression, fit_predictor
 from discreet.estimate.likelihood.random_intercept import RandomInterceptModel, maximise
 from discreet.estimate.likelihood.random_intercept_result import (
     NO_MAXIMUM,
@@ -93,10 +97,8 @@ def one_of_k_outcome(asked: Specification) -> MultinomialRegression:
         raise EstimationError(f"an outcome with {size} values is fitted with link logit only")
     column, matrices = ReleaseColumn(asked.release, asked.outcome), asked.matrices()
     rows = asked.rows([column])
-    batch = reader.joined(rows.batches())
-    fit = multinomial_regression(
-        **_matrix(batch, matrices), **_reports(batch, column.channels), **_names(asked, column, matrices)
-    )
+    source = _stream(rows, matrices, column.channels)
+    fit = fit_multinomial(source, _matrices(column.channels), matrices.names, _classes(asked, column))
     return asked.finished(fit, "multinomial", rows)
 
 
@@ -114,14 +116,9 @@ def randomised_predictor(asked: Specification) -> PredictorRegression:
         raise EstimationError("link belongs to a yes/no outcome; a linear model has none")
     column, matrices = ReleaseColumn(asked.release, asked.randomised_predictors[0]), asked.matrices()
     rows = asked.rows([column], [asked.outcome])
-    batch = reader.joined(rows.batches())
-    fit = predictor_regression(
-        asked.public_outcome(_table(batch), family),
-        **_matrix(batch, matrices),
-        **_reports(batch, column.channels),
-        **_names(asked, column, matrices),
-        family="gaussian" if family == "linear" else asked.link or "logit",
-    )
+    source = _stream(rows, matrices, column.channels, lambda table: asked.public_outcome(table, family))
+    named = "gaussian" if family == "linear" else asked.link or "logit"
+    fit = fit_predictor(source, matrices.names, _classes(asked, column), family=named)
     return asked.finished(fit, family, rows)
 
 
@@ -154,7 +151,28 @@ def _reports(batch: reader.Batch, channels: Channels) -> dict[str, Any]:
     return {"y": y, "mechanism": mechanism, "designs": designs, "weights": batch.weights, **plain}
 
 
-def _names(asked: Specification, column: ReleaseColumn, matrices: Matrices) -> dict[str, Any]:
-    """Names of the columns, and of the classes of a one-of-k answer."""
-    classes = ["(blank)" if label is None else str(label) for label in asked.values(column.column)]
-    return {"names": matrices.names, "classes": classes}
+def _stream(
+    rows: reader.Rows, matrices: Matrices, channels: Channels, outcome: Callable[[pa.Table], Any] | None = None
+) -> ClassStream:
+    """Rows of a regression of, or on, a one-of-k answer, read anew on each pass."""
+
+    def read() -> Iterator[ClassRows]:
+        first_row = 0
+        for batch in rows.batches():
+            made = None if outcome is None else outcome(_table(batch))
+            own = {**_matrix(batch, matrices), **_reports(batch, channels)}
+            found, _ = class_rows(**own, outcome=made, first_row=first_row)
+            first_row += found.size
+            yield found
+
+    return ClassStream(read)
+
+
+def _matrices(channels: Channels) -> tuple[Any, ...]:
+    """The channel of every design."""
+    return tuple(channel_matrix(mechanism) for mechanism in channels.mechanisms)
+
+
+def _classes(asked: Specification, column: ReleaseColumn) -> tuple[str, ...]:
+    """Names of the classes of a one-of-k answer."""
+    return tuple("(blank)" if label is None else str(label) for label in asked.values(column.column))

@@ -129,12 +129,12 @@ def fit_binary(source: Source, link: Link, names: tuple[str, ...], penalty: str 
     if facts.weighted:
         notes.append("survey weights: the log-likelihood is a weighted sum, and information criteria do not exist")
     sampling = {"weighted": facts.weighted, "clustered": facts.clustered, "stratified": facts.stratified}
-    fields = _fields(objective, found, replace(done, notes=tuple(notes)), names, facts.scale) | sampling
+    fields = fit_fields(objective, found, replace(done, notes=tuple(notes)), names, facts.scale) | sampling
     refit = partial(fit_binary, link=link, names=names, penalty=penalty)
     return BinaryRegression(**fields, link_function=link, facts=facts, source=source, refit=refit, penalty=penalty)
 
 
-def _fields(
+def fit_fields(
     objective: Objective, found: Found, done: Finished, names: tuple[str, ...], scale: Floats
 ) -> dict[str, Any]:
     """What a search found, as the fields of a :class:`~discreet.estimate.likelihood.result.LikelihoodFit`."""
@@ -232,4 +232,4 @@ def fit_in_memory(
     found = search(objective, [centre, *(centre + move for move in random_starts(metric))], scale)
     done = finish(objective, found, names, scale)
     sampling = {"weighted": rows.weights, "clustered": rows.clusters, "stratified": rows.strata}
-    return _fields(objective, found, done, names, scale) | {name: one is not None for name, one in sampling.items()}
+    return fit_fields(objective, found, done, names, scale) | {name: one is not None for name, one in sampling.items()}

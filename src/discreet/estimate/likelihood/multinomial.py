@@ -16,13 +16,21 @@ import numpy as np
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.checks import checked_matrix
+from discreet.estimate.checks import checked_matrix, checked_names
+from discreet.estimate.likelihood.class_fit import fit_classes
+from discreet.estimate.likelihood.class_source import Seen, look
 from discreet.estimate.likelihood.effects import MarginalEffects
-from discreet.estimate.likelihood.fit import fit_in_memory
-from discreet.estimate.likelihood.multinomial_rows import ClassRows, class_sample
-from discreet.estimate.likelihood.objective import Terms
+from discreet.estimate.likelihood.multinomial_rows import ClassRows, class_labels, class_rows
+from discreet.estimate.likelihood.objective import Chunks, Terms
 from discreet.estimate.likelihood.result import LikelihoodFit
+from discreet.estimate.likelihood.rows import ArrayRows
 from discreet.estimate.result import frozen
+
+#: What to fit where a class has no people, as far as the reports tell, at some covariates.
+_INSTEAD = (
+    "as far as these reports tell, some classes have nobody at some covariates: put them together with others, or ask "
+    "for frequencies by group, which need no maximum; Wald intervals of the other coefficients are right"
+)
 
 
 def class_probabilities(X: Floats, coefficients: Floats) -> Floats:
@@ -113,9 +121,8 @@ def _kronecker_sum(inner: Floats, X: Floats) -> Floats:
     return total.reshape(blocks * size, blocks * size)
 
 
-def class_effects(X: Floats, matrix: Floats, weights: Floats | None, columns: Sequence[int]) -> tuple[Floats, Floats]:
-    """Average marginal effects, class by class, and their derivatives in the coefficients."""
-    share = np.full(len(X), 1 / len(X)) if weights is None else weights / weights.sum()
+def class_effects(X: Floats, matrix: Floats, share: Floats, columns: Sequence[int]) -> tuple[Floats, Floats]:
+    """Marginal effects, class by class, summed with the share of every row, and their derivatives."""
     P = class_probabilities(X, matrix)
     B = np.vstack([np.zeros(matrix.shape[1]), matrix])
     pull = _covariance(P)[:, :, 1:]  # dπ_c/dη_l
@@ -142,6 +149,7 @@ class MultinomialRegression(LikelihoodFit):
 
     classes: tuple[str, ...]
     columns: tuple[str, ...]
+    seen: Seen
 
     @property
     def title(self) -> str:
@@ -170,9 +178,12 @@ class MultinomialRegression(LikelihoodFit):
 
         Means over the rows of ``∂π_c/∂x_j = π_c (B_cj − Σ_k π_k B_kj)``, with delta-method standard errors.
         """
-        rows = self._rows
-        columns = [j for j in range(len(self.columns)) if np.ptp(rows.X[:, j]) > 0]
-        effects, jacobian = class_effects(rows.X, self.matrix, rows.weights, columns)
+        columns = [int(j) for j in np.flatnonzero(~self.seen.constant)]
+        effects, jacobian = np.zeros(0), np.zeros((0, self.coefficients.size))
+        for rows in self.objective.source.chunks():
+            weights = np.ones(rows.size) if rows.weights is None else rows.weights
+            own, slope = class_effects(rows.X, self.matrix, weights / self.seen.total, columns)
+            effects, jacobian = (own, slope) if not effects.size else (effects + own, jacobian + slope)
         names = tuple(f"{c}: {self.columns[j]}" for c in self.classes for j in columns)
         return MarginalEffects(
             names=names, coefficients=frozen(effects), covariance=frozen(jacobian @ self.covariance @ jacobian.T)
@@ -185,25 +196,8 @@ class MultinomialRegression(LikelihoodFit):
 
     def naive(self) -> MultinomialRegression:
         """The same rows with the reports read as truths: what an analyst who ignores the randomisation gets."""
-        rows = self._rows
-        if int(rows.report.max()) >= len(self.classes):
-            raise EstimationError("there are more kinds of reports than classes: they cannot be read as truths")
-        return multinomial_regression(
-            rows.X,
-            rows.report,
-            np.eye(len(self.classes)),
-            weights=rows.weights,
-            clusters=rows.clusters,
-            strata=rows.strata,
-            names=self.columns,
-            classes=self.classes,
-        )
-
-    @property
-    def _rows(self) -> ClassRows:
-        rows = getattr(self.objective.source, "rows", None)
-        assert isinstance(rows, ClassRows)
-        return rows
+        truthful = (np.eye(len(self.classes)),)
+        return _fit(self.seen.literal(len(self.classes)), truthful, self.columns, self.classes)
 
     def _checked(self, X: Any) -> Floats:
         design = checked_matrix(X, "X")
@@ -233,13 +227,28 @@ def multinomial_regression(
     The arguments are those of :func:`binary_regression`; ``classes`` names the classes, the first is the reference.
     """
     about = {"designs": designs, "weights": weights, "clusters": clusters, "strata": strata}
-    sample = class_sample(X, y, mechanism, **about, names=names, classes=classes)
-    others = len(sample.classes) - 1
-    fields = fit_in_memory(
-        MultinomialModel(sample.channels),
-        sample.rows,
-        np.asarray(np.kron(np.eye(others), sample.gram), float),
-        np.tile(sample.largest, others),
-        tuple(f"{label}: {column}" for label in sample.classes[1:] for column in sample.columns),
+    rows, channels = class_rows(X, y, mechanism, **about)
+    columns = checked_names(names, X, rows.X.shape[1])
+    return fit_multinomial(ArrayRows(rows), channels, columns, class_labels(classes, channels))
+
+
+def fit_multinomial(
+    source: Chunks, channels: tuple[Floats, ...], columns: tuple[str, ...], classes: tuple[str, ...]
+) -> MultinomialRegression:
+    """Fit rows from any source."""
+    return _fit(look(source, columns), channels, columns, classes)
+
+
+def _fit(
+    seen: Seen, channels: tuple[Floats, ...], columns: tuple[str, ...], classes: tuple[str, ...]
+) -> MultinomialRegression:
+    others = len(classes) - 1
+    fields = fit_classes(
+        MultinomialModel(channels),
+        seen,
+        np.asarray(np.kron(np.eye(others), seen.gram), float),
+        np.tile(seen.largest, others),
+        tuple(f"{label}: {column}" for label in classes[1:] for column in columns),
+        instead=_INSTEAD,
     )
-    return MultinomialRegression(**fields, classes=sample.classes, columns=sample.columns)
+    return MultinomialRegression(**fields, classes=classes, columns=columns, seen=seen)

@@ -29,7 +29,8 @@ class ClassRows:
     """Some rows.
 
     ``given[i, j]`` is the probability of the report that row i made, under truth j; ``design[i]`` says through
-    which of ``channels`` it went. ``outcome`` is a public outcome, where the randomised answer is a predictor.
+    which of ``channels`` it went. ``outcome`` is a public outcome, where the randomised answer is a predictor. Where
+    equal rows were put together, ``weights`` holds Σw of each and ``squares`` Σw².
     """
 
     X: Floats
@@ -40,6 +41,7 @@ class ClassRows:
     clusters: NDArray[Any] | None = None
     outcome: Floats | None = None
     strata: NDArray[Any] | None = None
+    squares: Floats | None = None
 
     @property
     def size(self) -> int:
@@ -48,6 +50,10 @@ class ClassRows:
 
     def take(self, which: slice) -> ClassRows:
         """Some of these rows, as views."""
+        return self.pick(which)
+
+    def pick(self, which: Any) -> ClassRows:
+        """Some of these rows; a slice gives views."""
         parts: dict[str, Any] = {
             name: None if getattr(self, name) is None else getattr(self, name)[which]
             for name in self.__dataclass_fields__
@@ -55,27 +61,7 @@ class ClassRows:
         return ClassRows(**parts)
 
 
-@dataclass(frozen=True, eq=False)
-class ClassSample:
-    """Checked rows with the channels of their reports, the names of the covariates and those of the classes."""
-
-    rows: ClassRows
-    channels: tuple[Floats, ...]
-    columns: tuple[str, ...]
-    classes: tuple[str, ...]
-
-    @property
-    def gram(self) -> Floats:
-        """Mean of x x'."""
-        return np.asarray(self.rows.X.T @ self.rows.X / self.rows.size)
-
-    @property
-    def largest(self) -> Floats:
-        """Largest absolute entry of each column."""
-        return np.asarray(np.abs(self.rows.X).max(axis=0))
-
-
-def class_sample(
+def class_rows(
     X: Any,
     y: Any,
     mechanism: Any,
@@ -85,43 +71,46 @@ def class_sample(
     weights: Any = None,
     clusters: Any = None,
     strata: Any = None,
-    names: Sequence[str] | None = None,
-    classes: Sequence[Any] | None = None,
-) -> ClassSample:
-    """Rows from what a user gave to a regression of, or on, a one-of-k answer; checked once."""
-    design = checked_matrix(X, "X")
-    columns = checked_names(names, X, design.shape[1])
-    refuse_collinear(design, columns)
+    first_row: int = 0,
+) -> tuple[ClassRows, tuple[Floats, ...]]:
+    """Rows from what a user gave to a regression of, or on, a one-of-k answer, and the channels of their reports."""
+    design = checked_matrix(X, "X", first_row)
     n = design.shape[0]
-    channels, which = channels_of(mechanism, designs, n)
+    channels, which = channels_of(mechanism, designs, n, first_row)
     refuse_unidentified(channels)
-    report, given = given_truths(y, channels, which)
-    count = channels[0].shape[0]
+    report, given = given_truths(y, channels, which, first_row)
     rows = ClassRows(
         design,
         report,
         given,
         which,
-        None if weights is None else checked_weights(weights, n),
-        checked_labels(clusters, n, "clusters"),
-        None if outcome is None else checked_numbers(outcome, n, "outcome"),
-        checked_labels(strata, n, "strata"),
+        None if weights is None else checked_weights(weights, n, first_row),
+        checked_labels(clusters, n, "clusters", first_row),
+        None if outcome is None else checked_numbers(outcome, n, "outcome", first_row),
+        checked_labels(strata, n, "strata", first_row),
     )
-    labels = checked_names(range(count) if classes is None else classes, None, count, "classes")
-    return ClassSample(rows, channels, columns, labels)
+    return rows, channels
 
 
-def given_truths(y: Any, channels: Sequence[Floats], design: NDArray[np.int64]) -> tuple[NDArray[np.int64], Floats]:
+def class_labels(classes: Sequence[Any] | None, channels: Sequence[Floats]) -> tuple[str, ...]:
+    """One name per class."""
+    count = channels[0].shape[0]
+    return checked_names(range(count) if classes is None else classes, None, count, "classes")
+
+
+def given_truths(
+    y: Any, channels: Sequence[Floats], design: NDArray[np.int64], first_row: int = 0
+) -> tuple[NDArray[np.int64], Floats]:
     """The report codes, and their probabilities under each truth."""
     reports = np.array([channel.shape[1] for channel in channels])[design]
-    codes = checked_codes(y, reports, design.size)
+    codes = checked_codes(y, reports, design.size, first_row)
     given = np.empty((codes.size, channels[0].shape[0]))
     for position, channel in enumerate(channels):
         rows = design == position
         given[rows] = channel.T[codes[rows]]
     impossible = given.max(axis=1, initial=0.0) == 0
     if impossible.any():
-        raise EstimationError(f"y: {row_of(impossible, 0)} is a report that no truth can give")
+        raise EstimationError(f"y: {row_of(impossible, first_row)} is a report that no truth can give")
     return codes, given
 
 

@@ -131,7 +131,10 @@ class Objective:
             expected += one.information
             observed += self.model.terms(theta, rows, "observed").information
             single = self.model.scores(theta, rows)
-            squares += single.T @ single
+            if getattr(rows, "squares", None) is None:
+                squares += single.T @ single
+            else:  # equal rows were put together: Σw² s s' of each
+                squares += (single * (rows.squares / rows.weights**2)[:, None]).T @ single
             sums.add(rows.strata, rows.clusters, single)
         return Moments(value, score, expected, observed, squares, sums.finished())
 

@@ -11,7 +11,7 @@ would have, the score is ``S̄ = Σ ω_j S_j`` and the observed information ``�
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,13 +20,15 @@ import numpy as np
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.checks import row_of
-from discreet.estimate.likelihood.fit import fit_in_memory
+from discreet.estimate.checks import checked_names, row_of
+from discreet.estimate.likelihood.class_fit import fit_classes
+from discreet.estimate.likelihood.class_source import Seen, look
 from discreet.estimate.likelihood.multinomial import class_probabilities
-from discreet.estimate.likelihood.multinomial_rows import ClassRows, ClassSample, class_sample
-from discreet.estimate.likelihood.objective import Terms
+from discreet.estimate.likelihood.multinomial_rows import ClassRows, class_labels, class_rows
+from discreet.estimate.likelihood.objective import Chunks, Terms
 from discreet.estimate.likelihood.outcomes import OutcomeModel, outcome_model
 from discreet.estimate.likelihood.result import LikelihoodFit
+from discreet.estimate.likelihood.rows import ArrayRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,42 +184,66 @@ def predictor_regression(
 
     The other arguments are those of :func:`multinomial_regression`.
     """
-    family_model = outcome_model(family)
+    outcome_model(family)  # an unknown name is refused before any row is read
     truth = arguments.choice(truth, "truth", ("covariates", "marginal"), EstimationError)
     about = {"designs": designs, "weights": weights, "clusters": clusters, "strata": strata}
     if outcome is None:
         raise EstimationError("outcome is missing: one number per row")
-    sample = class_sample(X, y, mechanism, outcome=outcome, **about, names=names, classes=classes)
-    rows, size = sample.rows, sample.rows.X.shape[1]
-    values = rows.outcome
-    assert values is not None
-    if family != "gaussian" and not ((values == 0) | (values == 1)).all():
-        raise EstimationError(f"outcome: {row_of((values != 0) & (values != 1), 0)} must be 0 or 1")
-    if truth == "marginal" and not (rows.X[:, 0] == rows.X[0, 0]).all():
+    rows, channels = class_rows(X, y, mechanism, outcome=outcome, **about)
+    columns = checked_names(names, X, rows.X.shape[1])
+    source, labels = ArrayRows(rows), class_labels(classes, channels)
+    return fit_predictor(source, columns, labels, family=family, truth=truth)
+
+
+def fit_predictor(
+    source: Chunks, columns: tuple[str, ...], classes: tuple[str, ...], *, family: str, truth: str = "covariates"
+) -> PredictorRegression:
+    """Fit rows from any source; arguments as for :func:`predictor_regression`."""
+    family_model, size = outcome_model(family), len(columns)
+    seen = look(source if family == "gaussian" else YesNoOutcomes(source), columns)
+    if truth == "marginal" and not seen.constant[0]:
         raise EstimationError('truth="marginal" needs a constant first column in X')
-    model = MixtureModel(family_model, len(sample.classes), size, 1 if truth == "marginal" else size)
-    full = _names(sample.columns, sample.classes, model)
-    metric, scale = _geometry(sample.gram, sample.largest, model)
+    model = MixtureModel(family_model, len(classes), size, 1 if truth == "marginal" else size)
+    full = _names(columns, classes, model)
+    metric, scale = _geometry(seen.gram, seen.largest, model)
     start = np.zeros(len(full))
     if family == "gaussian":
-        spread = _least_squares(sample, model, start)
+        spread = _least_squares(seen, size, start)
+        start[model.outcome_size - 1] = math.log(spread)
         metric[: model.outcome_size - 1, : model.outcome_size - 1] /= spread**2
         scale[: model.outcome_size - 1] /= spread
-    fields = fit_in_memory(model, rows, metric, scale, full, start)
-    return PredictorRegression(**fields, family=family, classes=sample.classes, outcome_size=model.outcome_size)
+    fields = fit_classes(model, seen, metric, scale, full, start)
+    return PredictorRegression(**fields, family=family, classes=classes, outcome_size=model.outcome_size)
 
 
-def _least_squares(sample: ClassSample, model: MixtureModel, start: Floats) -> float:
+class YesNoOutcomes:
+    """A source whose outcomes are checked to be 0 or 1."""
+
+    def __init__(self, source: Chunks) -> None:
+        self._source = source
+
+    def chunks(self) -> Iterator[ClassRows]:
+        """All rows; a new pass each time."""
+        first_row = 0
+        for rows in self._source.chunks():
+            values = rows.outcome
+            assert values is not None
+            wrong = (values != 0) & (values != 1)
+            if wrong.any():
+                raise EstimationError(f"outcome: {row_of(wrong, first_row)} must be 0 or 1")
+            first_row += rows.size
+            yield rows
+
+
+def _least_squares(seen: Seen, size: int, start: Floats) -> float:
     """Put the least-squares fit on the covariates alone into the start; the spread of its residuals."""
-    X, values = sample.rows.X, sample.rows.outcome
-    assert values is not None
-    size = X.shape[1]
-    start[:size], *_ = np.linalg.lstsq(X, values, rcond=None)
-    spread = float(np.std(values - X @ start[:size]))
-    if spread <= 1e-12 * float(np.abs(values).max()):
+    triangle = seen.triangle
+    start[:size] = np.linalg.solve(triangle[:size, :size], triangle[:size, size])
+    left = float(abs(triangle[size, size])) if len(triangle) > size else 0.0
+    whole = float(np.linalg.norm(triangle[:, size]))
+    if left <= 1e-12 * whole:
         raise EstimationError("outcome is an exact linear function of X; there is nothing to explain")
-    start[model.outcome_size - 1] = math.log(spread)
-    return spread
+    return left / math.sqrt(seen.n)
 
 
 def _names(columns: tuple[str, ...], labels: tuple[str, ...], model: MixtureModel) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ FORMAT = 1
 
 TOP = ("format", "title", "missing_values", "budget", "survey", "output", "public", "private", "collect", "question")
 BUDGET = ("epsilon", "delta", "rows_per_person", "person")
-SURVEY = ("weight", "strata", "cluster")
+SURVEY = ("weight", "strata", "cluster", "fpc", "replicates", "replication", "replicate_scale")
 OUTPUT = ("order",)
 PUBLIC = ("columns",)
 #: Answers that are asked for on a page.

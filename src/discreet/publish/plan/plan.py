@@ -25,9 +25,10 @@ from discreet.privacy import Guarantee
 from discreet.publish.plan.blocks import read_block
 from discreet.publish.plan.collecting import Collect, read_collect
 from discreet.publish.plan.files import PlanFiles
-from discreet.publish.plan.grammar import BUDGET, FORMAT, LATER_PRIVATE, OUTPUT, PRIVATE, PUBLIC, SURVEY, TOP, Section
+from discreet.publish.plan.grammar import BUDGET, FORMAT, LATER_PRIVATE, OUTPUT, PRIVATE, PUBLIC, TOP, Section
 from discreet.publish.plan.labels import LabelSpec, read_label
 from discreet.publish.plan.questions import Question, read_questions
+from discreet.publish.plan.survey import read_survey
 
 if TYPE_CHECKING:
     from discreet.design import Design
@@ -185,7 +186,7 @@ class Plan:
         _check_format(data)
         top = Section(data, "", TOP)
         files = PlanFiles(folder, outside_files)
-        survey = _survey(top)
+        survey = read_survey(top)
         public = _public(top, survey)
         sections = list(top.sections("private", PRIVATE, LATER_PRIVATE))
         if not sections:
@@ -323,14 +324,6 @@ def _budget(top: Section) -> Budget:
     rows = section.whole("rows_per_person", 1)
     # Naming the person without a number declares the least that can be checked: one row each.
     return Budget(epsilon, delta or 0.0, 1 if rows is None and person is not None else rows, person)
-
-
-def _survey(top: Section) -> Survey:
-    section = top.section("survey", SURVEY)
-    survey = Survey(*(section.text(key) for key in SURVEY))
-    if len(set(survey.columns)) != len(survey.columns):
-        raise PlanError("survey uses one column for two purposes")
-    return survey
 
 
 def _missing_values(top: Section, blocks: tuple[Block, ...]) -> tuple[str, ...]:

@@ -102,9 +102,10 @@ class Layout:
         public = {
             name: plain_column(batch.column(name), kind, name, first_row) for name, kind in self._public_types.items()
         }
-        weight = self.plan.survey.weight
-        if weight is not None:
-            _check_weight(weight, public[weight], first_row)
+        survey = self.plan.survey
+        for name in survey.numbers:
+            what = "survey weight" if name == survey.weight else "population size" if name == survey.fpc else None
+            _check_number(name, what, public[name], first_row)
         for block in self.plan.blocks:
             if block.by is not None:
                 _check_by(block, public[block.by], first_row)
@@ -158,16 +159,18 @@ def _as_numpy(codes: pa.Array) -> Cells:
     return Cells(pc.fill_null(codes, 0).to_numpy(), missing)
 
 
-def _check_weight(name: str, cells: pa.Array, first_row: int) -> None:
-    """A survey weight is a finite number above 0, in every row."""
+def _check_number(name: str, what: str | None, cells: pa.Array, first_row: int) -> None:
+    """A survey weight or population size is a finite number above 0, in every row; a replicate weight may be 0."""
+    role, least = (what, "above 0") if what is not None else ("replicate weight", "of at least 0")
     try:
         numbers = cells.cast(pa.float64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise ReleaseError(f'column "{name}" is the survey weight, but it does not hold numbers') from None
-    good = pc.fill_null(pc.and_(pc.is_finite(numbers), pc.greater(numbers, 0.0)), False)
+        raise ReleaseError(f'column "{name}" is the {role}, but it does not hold numbers') from None
+    large = pc.greater(numbers, 0.0) if what is not None else pc.greater_equal(numbers, 0.0)
+    good = pc.fill_null(pc.and_(pc.is_finite(numbers), large), False)
     if not pc.all(good, min_count=0).as_py():
         row = first_row + int(np.flatnonzero(~good.to_numpy(zero_copy_only=False))[0])
-        raise ReleaseError(f'column "{name}", row {row} (counted from 0): a survey weight must be a number above 0')
+        raise ReleaseError(f'column "{name}", row {row} (counted from 0): a {role} must be a number {least}')
 
 
 def _check_by(block: Block, values: pa.Array, first_row: int) -> None:

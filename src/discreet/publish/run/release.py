@@ -341,7 +341,7 @@ class Work:
         if any(block.by == name for block in self.plan.blocks):
             return "text"  # designs are named by the text of its cells
         found = self._types.of(name)
-        return "number" if name == self.plan.survey.weight and found == "text" else found
+        return "number" if name in self.plan.survey.numbers and found == "text" else found
 
     def manifest(self, chance: Randomness | None, *, shuffled: bool) -> Manifest:
         """What was done."""

@@ -1,0 +1,183 @@
+"""The error of any estimate, by replicate weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from discreet import arguments
+from discreet.arguments import Floats
+from discreet.errors import DiscreetError, EstimationError
+from discreet.estimate import display
+from discreet.estimate.quantile_result import Quantiles
+from discreet.estimate.replication.result import Replicated
+from discreet.estimate.replication.reweighted import Reweighted
+from discreet.estimate.replication.units import read_units
+from discreet.estimate.replication.weights import Bootstrap, Jackknife, Released, Replicates
+from discreet.estimate.result import Result
+from discreet.estimate.rows import is_release
+from discreet.manifest import Release
+
+METHODS = ("auto", "jackknife", "bootstrap", "brr")
+#: Replicates that are made unless a number is given.
+REPLICATES = 100
+#: More would take long for most estimates, and say hardly more.
+_MOST = 10_000
+#: The share of replicates that may fail to converge.
+_FAILURES = 0.05
+
+
+def replicate(
+    statistic: Callable[[Any], Any],
+    release: Any,
+    method: str = "auto",
+    *,
+    replicates: int | None = None,
+    weights: Sequence[str] | None = None,
+    scale: float | None = None,
+    seed: int = 1,
+) -> Replicated:
+    """The error of any estimate, from its values under replicate weights.
+
+    ``V = Σ_r c_r (θ̂_r − θ̂)(θ̂_r − θ̂)ᵀ``; the weights and factors are in :mod:`.weights`. A report is randomised once and
+    moves with its row, so the replicates show the errors of the sampling and of the randomisation together.
+
+    Parameters
+    ----------
+    statistic : callable
+        Takes a release and returns an estimate, or numbers: ``lambda r: estimate.mean(r, "hours", by="region")``.
+        Weights must be left to the release.
+    release : Release
+    method : {"auto", "jackknife", "bootstrap", "brr"}
+        "auto": the replicate weights that the manifest declares, else the jackknife. "jackknife" and "bootstrap" make
+        replicates from the strata, clusters and weights of the manifest; together with ``weights``, and for "brr"
+        (balanced repeated replication), the method says how the given ones were made.
+    replicates : int, optional
+        How many are made, 100 by default. Where there are more units than that, the jackknife leaves out random groups
+        of them.
+    weights : sequence of str, optional
+        Public columns with replicate weights.
+    scale : float, optional
+        ``c_r`` of given weights, where it is not the usual one: 1/(R(1 − k)²) for Fay's method.
+    seed : int
+        Of random groups and of the bootstrap.
+
+    Returns
+    -------
+    Replicated
+
+    Notes
+    -----
+    The jackknife is refused for quantiles, where it is not consistent (Efron 1982, section 3.4): use the bootstrap.
+    Weights that an agency made with a finite-population correction correct the randomisation's error too, which is
+    then understated by the sampling fraction.
+    """
+    if not callable(statistic):
+        raise EstimationError('replicate takes a function of a release: lambda r: estimate.mean(r, "hours")')
+    if not is_release(release):
+        raise EstimationError("replicate takes a release: replicate(lambda r: estimate.mean(r, …), release)")
+    method = arguments.choice(method, "method", METHODS, EstimationError)
+    if replicates is not None:
+        replicates = arguments.whole(replicates, "replicates", EstimationError, least=2, most=_MOST)
+    seed = arguments.whole(seed, "seed", EstimationError, least=0, most=2**63)
+    sets, named = _replicates(release, method, replicates, weights, scale, seed)
+    full = statistic(release)
+    if isinstance(full, Quantiles) and named == "jackknife":
+        raise EstimationError('the jackknife does not work for quantiles; use method="bootstrap"')
+    estimate, names = _numbers(full)
+    if not np.isfinite(estimate).all():
+        raise EstimationError("the estimate itself is not finite: there is nothing to replicate")
+    found, failed = [], 0
+    for one in range(sets.coefficients.size):
+        value = _once(statistic, Reweighted(release, sets, one), names)
+        failed += value is None
+        found.append(np.full(estimate.size, np.nan) if value is None else value)
+    if failed > _FAILURES * len(found):
+        raise EstimationError(
+            f"{failed:,} of {len(found):,} replicates have no estimate (a fit that does not converge, a group that is "
+            "empty): their spread says nothing"
+        )
+    kept = np.isfinite(found).all(axis=1)
+    notes = tuple(getattr(full, "notes", ()))
+    if failed:
+        notes += (f"{failed:,} of {len(found):,} replicates without an estimate left out",)
+    return Replicated(
+        estimate=np.array(estimate),
+        names=names,
+        replicates=np.array(found)[kept],
+        coefficients=sets.coefficients[kept] * (len(found) / int(kept.sum())),
+        method=named,
+        what=full.heading() if isinstance(full, Result) else "Estimate",
+        degrees_of_freedom=sets.degrees_of_freedom,
+        notes=notes,
+    )
+
+
+def _replicates(
+    release: Release, method: str, count: int | None, weights: Sequence[str] | None, scale: float | None, seed: int
+) -> tuple[Replicates, str]:
+    """The sets of weights, and the name of the method."""
+    survey = release.survey
+    if weights is None and survey.replicates and method in ("auto", survey.replication) and count is None:
+        weights, method = survey.replicates, str(survey.replication)
+        scale = survey.replicate_scale if scale is None else scale
+    if weights is not None:
+        if method == "auto" or count is not None:
+            raise EstimationError('weights go with the method that made them, as in method="bootstrap", and no number')
+        return _given(release, method, weights, scale), method
+    if scale is not None or method == "brr":
+        raise EstimationError("brr and scale are for replicate weights that are given: name their columns in weights")
+    units, count = read_units(release), REPLICATES if count is None else count
+    if method == "bootstrap":
+        return Bootstrap(units, count, seed), method
+    if survey.cluster is not None and units.count <= max(count, 2 * REPLICATES):
+        return Jackknife(units), "jackknife"
+    return Jackknife(units.grouped(count, np.random.default_rng(seed))), "jackknife"
+
+
+def _given(release: Release, method: str, weights: Sequence[str], scale: float | None) -> Released:
+    names = tuple(
+        arguments.text(name, "weights", EstimationError)
+        for name in arguments.listed(weights, "weights", EstimationError)
+    )
+    if len(names) < 2:
+        raise EstimationError("weights must name two columns of replicate weights at least")
+    public = {column.name for column in release.manifest.columns if column.role != "private"}
+    for name in names:
+        if name not in public:
+            raise EstimationError(f'weights: the release has no public column "{name}"')
+    usual = (len(names) - 1) / len(names) if method == "jackknife" else 1 / len(names)
+    if scale is not None:
+        usual = arguments.number(scale, "scale", EstimationError, above=0)
+    given, first_row = Released(names, usual), 0
+    for batch in release.batches(names):  # a bad number is refused here, not taken for a replicate that fails
+        for place in range(len(names)):
+            given.weights(place, batch, first_row)
+        first_row += batch.num_rows
+    return given
+
+
+def _once(statistic: Callable[[Any], Any], release: Release, names: tuple[Any, ...]) -> Floats | None:
+    """The estimate of one replicate; None where there is none."""
+    try:
+        found = statistic(release)
+    except DiscreetError:  # the full sample has one: too little was left
+        return None
+    if not getattr(found, "converged", True):
+        return None
+    value, labels = _numbers(found)
+    return value if labels == names and np.isfinite(value).all() else None
+
+
+def _numbers(found: Any) -> tuple[Floats, tuple[Any, ...]]:
+    """An estimate as a list of numbers with their names."""
+    if isinstance(found, Result):
+        value = np.ravel(np.asarray(found.estimate, float))
+        names = tuple(display.label_text(label) for label in found._labels())
+    else:
+        value, names = np.ravel(arguments.floats(found, "the statistic", EstimationError, finite=False)), ()
+    if len(names) != value.size:
+        names = tuple(str(place + 1) for place in range(value.size))
+    return value, names

@@ -1,0 +1,136 @@
+"""Replicate weights: what every row counts in every replicate, and what every replicate counts in the variance.
+
+``V = Σ_r c_r (θ̂_r − θ̂)(θ̂_r − θ̂)ᵀ`` with θ̂_r the estimate under the weights of replicate r:
+
+* *jackknife*: one unit c of stratum h, which has m_h units, is left out, and the others of its stratum count
+  m_h/(m_h − 1) times; ``c_r = (m_h − 1)/m_h``;
+* *bootstrap* (Rao and Wu 1988, with m_h − 1 draws): units are drawn with replacement in every stratum, and count
+  ``m_h/(m_h − 1)`` times as often as they were drawn; ``c_r = 1/R``;
+* weights that came with the release: ``c_r`` is 1/R for the bootstrap and for balanced repeated replication, (R − 1)/R
+  for the jackknife, or what was declared.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.arguments import Floats
+from discreet.errors import EstimationError
+from discreet.estimate.checks import floats, row_of
+from discreet.estimate.replication.units import Units
+
+
+class Replicates(ABC):
+    """Several sets of weights for the rows of one release."""
+
+    #: What has to be read to know the weights.
+    needs: tuple[str, ...] = ()
+    #: Of Student's t.
+    degrees_of_freedom: float
+
+    @property
+    @abstractmethod
+    def coefficients(self) -> Floats:
+        """``c_r``, one per replicate."""
+
+    @abstractmethod
+    def weights(self, replicate: int, batch: pa.RecordBatch, first_row: int) -> Floats:
+        """The weights of some rows in one replicate; 0 leaves a row out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Jackknife(Replicates):
+    """Every unit is left out once."""
+
+    units: Units
+
+    @property
+    def degrees_of_freedom(self) -> float:  # type: ignore[override]
+        """Units minus strata."""
+        return float(max(self.units.count - self.units.sizes.size, 1))
+
+    @property
+    def coefficients(self) -> Floats:
+        """``(m_h − 1)/m_h``."""
+        sizes = self.units.sizes[self.units.stratum]
+        return np.asarray((sizes - 1) / sizes)
+
+    def weights(self, replicate: int, batch: pa.RecordBatch, first_row: int) -> Floats:
+        """Zero in the unit that is left out, more in the rest of its stratum."""
+        units, rows = self.units, slice(first_row, first_row + batch.num_rows)
+        own = units.stratum[replicate]
+        size = int(units.sizes[own])
+        factor = np.where(units.stratum == own, size / (size - 1), 1.0)
+        factor[replicate] = 0.0
+        return np.asarray(units.weights[rows] * factor[units.unit[rows]])
+
+
+@dataclass(frozen=True, eq=False)
+class Bootstrap(Replicates):
+    """Units drawn with replacement in every stratum, one less than there are."""
+
+    units: Units
+    replicates: int
+    seed: int
+
+    @property
+    def degrees_of_freedom(self) -> float:  # type: ignore[override]
+        """Units minus strata, but not more than there are replicates."""
+        return float(max(min(self.units.count - self.units.sizes.size, self.replicates - 1), 1))
+
+    @property
+    def coefficients(self) -> Floats:
+        """``1/R``."""
+        return np.full(self.replicates, 1 / self.replicates)
+
+    def weights(self, replicate: int, batch: pa.RecordBatch, first_row: int) -> Floats:
+        """How often the unit of a row was drawn, rescaled."""
+        units, rows = self.units, slice(first_row, first_row + batch.num_rows)
+        chance = np.random.default_rng([self.seed, replicate])  # the same for every batch
+        sizes = units.sizes
+        factor = np.empty(units.count)
+        order, start = np.argsort(units.stratum, kind="stable"), 0
+        for size in sizes:
+            drawn = np.bincount(chance.integers(0, size, size - 1), minlength=size)
+            factor[order[start : start + size]] = drawn * (size / (size - 1))
+            start += size
+        return np.asarray(units.weights[rows] * factor[units.unit[rows]])
+
+
+@dataclass(frozen=True, eq=False)
+class Released(Replicates):
+    """Replicate weights in public columns of the release."""
+
+    columns: Sequence[str]
+    scale: float
+
+    @property
+    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
+        """All of them; only the one in question is used."""
+        return tuple(self.columns)
+
+    @property
+    def degrees_of_freedom(self) -> float:  # type: ignore[override]
+        """One less than there are replicates."""
+        return float(len(self.columns) - 1)
+
+    @property
+    def coefficients(self) -> Floats:
+        """The same for all."""
+        return np.full(len(self.columns), self.scale)
+
+    def weights(self, replicate: int, batch: pa.RecordBatch, first_row: int) -> Floats:
+        """The column, whose numbers must not be negative."""
+        name = self.columns[replicate]
+        found = floats(batch.column(name), f'column "{name}"')
+        bad = ~(np.isfinite(found) & (found >= 0))
+        if bad.any():
+            raise EstimationError(
+                f'column "{name}": {row_of(bad, first_row)} must be a number of at least 0, as replicate weights are'
+            )
+        return found
