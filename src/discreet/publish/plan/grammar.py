@@ -22,7 +22,7 @@ from discreet.plain_text import has_control
 FORMAT = 1
 
 TOP = ("format", "title", "missing_values", "budget", "survey", "output", "public", "private", "collect", "question")
-BUDGET = ("epsilon", "delta", "rows_per_person", "person")
+BUDGET = ("epsilon", "delta", "rows_per_person", "person", "split", "rows", "level")
 SURVEY = ("weight", "strata", "cluster")
 OUTPUT = ("order",)
 PUBLIC = ("columns",)
@@ -64,6 +64,7 @@ PRIVATE = (
     "by",
     "designs",
     "label",
+    "margin",
     *NEAR,
     *JOINT,
     *LAPLACE,
