@@ -89,3 +89,11 @@ def test_margins_out_of_reach_say_the_best_reachable():
         BudgetError, match=r'"a": no ε gives a margin of 0.03 with 50 people; the best that can be reached is'
     ):
         Plan.from_dict(plan(BLOCK, rows=50))
+
+
+def test_a_number_states_the_margin_of_its_mean():
+    """In its own units; the block is one of unbiased numbers."""
+    grid = {"grid": {"low": 0, "high": 40, "points": 5}}
+    read = Plan.from_dict(plan({"columns": ["h"], "domain": grid, "mechanism": "unbiased", "margin": 1.0}, rows=5000))
+    assert read.split.margins["h"][0] == pytest.approx(1.0, rel=1e-4)
+    assert read.split.margins["h"][0] <= 1.0

@@ -25,6 +25,7 @@ from discreet.privacy import Guarantee
 from discreet.publish.plan.blocks import read_block
 from discreet.publish.plan.budget import Budget, read_budget
 from discreet.publish.plan.collecting import Collect, read_collect
+from discreet.publish.plan.csv_format import read_delimiter, read_encoding
 from discreet.publish.plan.files import PlanFiles
 from discreet.publish.plan.grammar import FORMAT, LATER_PRIVATE, OUTPUT, PRIVATE, PUBLIC, SURVEY, TOP, Section
 from discreet.publish.plan.labels import LabelSpec, read_label
@@ -98,6 +99,9 @@ class Plan:
     #: The file that the plan was read from.
     path: Path | None = field(default=None, repr=False, compare=False)
     missing_values: tuple[str, ...] = ()
+    #: How a CSV source is written; None: with commas, in UTF-8.
+    delimiter: str | None = None
+    encoding: str | None = None
     designs: tuple[Design[Mechanism] | None, ...] = field(default=(), repr=False)
     collection: Collect | None = field(default=None, repr=False)
     questions: tuple[Question, ...] = field(default=(), repr=False)
@@ -195,6 +199,8 @@ class Plan:
                 if (spec := read_label(section, block)) is not None
             ),
             missing_values=missing_values,
+            delimiter=read_delimiter(top),
+            encoding=read_encoding(top),
             designs=designs,
             collection=collect,
             questions=read_questions(top, collect, public, blocks),
