@@ -19,9 +19,10 @@ LONGEST_FUNCTION = 60
 #: Everything that may be imported from a package.
 EXPORTS = {
     design: """
-        Alternative AttributesDesign Design MeansDesign MetricComparison MetricDesign NumberComparison Optimality
-        PilotReports Split TwoGroups attributes attributes_for_total binary bipartite compare compare_attributes
-        compare_numbers detect_cheating expected_error frequencies label label_with_pilot margin mean means sample_size
+        Alternative Association AttributesDesign BudgetSplit Coefficient Design Difference JointTarget MeansDesign
+        MetricComparison MetricDesign NumberComparison Optimality PilotReports Power Prevalence Split Target TwoGroups
+        attributes attributes_for_total binary bipartite budget compare compare_attributes compare_numbers
+        detect_cheating expected_error frequencies label label_with_pilot margin mean means power sample_size
         split_budget zero_inflated_laplace
     """,
     learning: "PrivateBoostingClassifier PrivateBoostingRegressor",
@@ -40,6 +41,7 @@ SIGNATURES = {
     "attributes_for_total": "sizes ratios total pairs",
     "binary": "epsilon delta prevalence symmetric reports",
     "bipartite": "domain epsilon high prior",
+    "budget": "targets n epsilon * spend level step",
     "compare": "domain epsilon n * prior",
     "compare_attributes": "joint",
     "compare_numbers": "domain epsilon n delta",
@@ -50,8 +52,9 @@ SIGNATURES = {
     "label_with_pilot": "labels covariates epsilon delta share link criterion * pilot_epsilon randomness",
     "mean": "domain epsilon prior",
     "means": "domains epsilon weights * method",
-    "margin": "mechanism n level prevalence * method",
-    "sample_size": "mechanism margin level prevalence * method",
+    "margin": "mechanism n level prevalence * method design_effect response_rate noncompliance",
+    "power": "mechanism aim n level * design_effect response_rate noncompliance",
+    "sample_size": ("mechanism margin level prevalence * method power design_effect response_rate noncompliance"),
     "split_budget": "domains epsilon weights",
     "zero_inflated_laplace": "box epsilon delta zero_probability unit target * grid exposure",
 }

@@ -150,3 +150,24 @@ def test_the_page_shows_what_the_command_prints(tmp_path):
     (tmp_path / "plan.toml").write_text(plan, encoding="utf-8")
     printed = discreet("design", "plan.toml", "--rows", 20_000, folder=tmp_path).stdout
     assert shown.strip() in printed
+
+
+def test_a_split_and_the_power_are_printed(tmp_path):
+    """Margins need no --rows; what was chosen, what more would buy, and which differences would be found."""
+    (tmp_path / "plan.toml").write_text(
+        '[budget]\nsplit = "margins"\nrows = 5000\n[[private]]\ncolumns = ["a"]\ndomain = { binary = ["no", "yes"] }\n'
+        'mechanism = "randomized-response"\nmargin = 0.05\n'
+    )
+    arguments = ["design", "plan.toml", "--power", "--response-rate", "0.8"]
+    done = discreet(*arguments, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "How the budget was split" in done.stdout
+    assert "a further 0.1 for it alone" in done.stdout
+    assert "the smallest difference found with 80%" in done.stdout
+    data = json.loads(discreet(*arguments, "--power-plot", "power.png", "--json", folder=tmp_path).stdout)
+    assert data["power"][0]["response_rate"] == 0.8
+    assert data["split"]["blocks"]["a"]["margins"][0] <= 0.05
+    assert (tmp_path / "power.png").stat().st_size > 5000
+    wrong = discreet(*arguments, "--difference", "0.95", folder=tmp_path)
+    assert wrong.returncode == 2
+    assert "--prevalence and --difference must lie" in wrong.stderr

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -308,12 +309,77 @@ def calls() -> Iterator[Call]:
     yield Call(
         "design.sample_size",
         design.sample_size,
-        {"mechanism": binary, "margin": 0.02, "level": 0.95, "prevalence": 0.3, "method": "auto"},
+        {
+            "mechanism": binary,
+            "margin": 0.02,
+            "level": 0.95,
+            "prevalence": 0.3,
+            "method": "auto",
+            "power": 0.8,
+            "design_effect": 1.0,
+            "response_rate": 0.9,
+            "noncompliance": 0.0,
+        },
+    )
+    aims: dict[str, Any] = {
+        "Prevalence": {"expected": 0.2, "null": 0.1, "value": 1},
+        "Difference": {"first": 0.2, "second": 0.1, "share": 0.5, "value": 1},
+        "Coefficient": {
+            "covariates": [[1.0, 0.0], [1.0, 1.0]],
+            "coefficients": [0.1, 0.4],
+            "which": 1,
+            "link": "logit",
+        },
+        "Association": {"table": [[0.4, 0.1], [0.2, 0.3]], "columns": None},
+    }
+    for name, given in aims.items():
+        yield Call(f"design.{name}", getattr(design, name), given)
+        yield Call(
+            f"design.power of {name}",
+            partial(design.power, binary, getattr(design, name)(**given)),
+            {"n": 200, "level": 0.95, "design_effect": 1.0, "response_rate": 0.9, "noncompliance": 0.0},
+        )
+    yield Call(
+        "design.power",
+        design.power,
+        {
+            "mechanism": binary,
+            "aim": design.Prevalence(0.2),
+            "n": 100,
+            "level": 0.95,
+            "design_effect": 1.0,
+            "response_rate": 1.0,
+            "noncompliance": 0.0,
+        },
+    )
+    target = {"domain": 2, "margin": 0.05, "learn": "frequencies", "prevalence": None}
+    yield Call("design.Target", design.Target, target)
+    yield Call("design.JointTarget", design.JointTarget, {"domains": [2, 3], "margins": [0.1, 0.1]})
+    yield Call(
+        "design.budget",
+        design.budget,
+        {
+            "targets": {"a": design.Target(2, 0.05)},
+            "n": 5000,
+            "epsilon": 4.0,
+            "spend": "least",
+            "level": 0.95,
+            "step": 0.1,
+        },
     )
     yield Call(
         "design.margin",
         design.margin,
-        {"mechanism": binary, "n": 100, "level": 0.95, "prevalence": 0.3, "method": "mle"},
+        {
+            "mechanism": binary,
+            "n": 100,
+            "level": 0.95,
+            "prevalence": 0.3,
+            "method": "mle",
+            "design_effect": 1.0,
+            "response_rate": 1.0,
+            "noncompliance": 0.0,
+        },
     )
     # estimate
     yield Call(

@@ -121,9 +121,10 @@ def _files() -> Iterator[Call]:
     table = pa.table({"a": ["no"], "b": ["x"], "u": [0.5], "age": [1.0], "town": ["n"]})
     writing: dict[str, Any] = {"source": table, "plan": small_plan(), "output": None, "overwrite": False}
     yield Call("check", publish.check, {**writing, "progress": None})
-    yield Call("columns_of", publish.columns_of, {"path": "missing.csv"})
+    written = {"delimiter": None, "encoding": None}
+    yield Call("columns_of", publish.columns_of, {"path": "missing.csv", **written})
     yield Call("count_rows", publish.count_rows, {"path": "missing.csv"})
-    yield Call("skeleton", publish.skeleton, {"path": "missing.csv"})
+    yield Call("skeleton", publish.skeleton, {"path": "missing.csv", "suggest": False, **written})
     yield Call(
         "write_plan",
         publish.write_plan,

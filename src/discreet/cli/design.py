@@ -9,7 +9,7 @@ import typer
 
 from discreet.cli.numbers import compared, compared_text
 from discreet.cli.terminal import command, emit
-from discreet.errors import NotIdentifiedError
+from discreet.errors import InputError, NotIdentifiedError
 from discreet.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -22,8 +22,24 @@ if TYPE_CHECKING:
 @command
 def design_command(
     plan: Annotated[Path, typer.Argument(help="The plan, a TOML file.")],
-    rows: Annotated[int, typer.Option("--rows", "-n", min=1, help="How many rows (people) to expect.")],
+    rows: Annotated[
+        int | None,
+        typer.Option("--rows", "-n", min=1, help="How many rows (people) to expect; the plan's own rows by default."),
+    ] = None,
     level: Annotated[float, typer.Option(help="Confidence level of the error bars.")] = 0.95,
+    power: Annotated[
+        bool, typer.Option("--power", help="Also say which differences between groups would be found.")
+    ] = False,
+    prevalence: Annotated[float, typer.Option(help="For --power: the share in one group.")] = 0.1,
+    difference: Annotated[float, typer.Option(help="For --power: how much more the other has.")] = 0.05,
+    design_effect: Annotated[float, typer.Option(help="For --power: of clusters and weights.")] = 1.0,
+    response_rate: Annotated[float, typer.Option(help="For --power: share of those asked who answer.")] = 1.0,
+    noncompliance: Annotated[
+        float, typer.Option(help="For --power: share of answers that are the first report whatever is asked.")
+    ] = 0.0,
+    power_plot: Annotated[
+        Path | None, typer.Option(help="For --power: draw the curves into this PNG, SVG or PDF file.")
+    ] = None,
     outside_files: Annotated[
         bool, typer.Option("--outside-files", help="Let the plan name files outside its own folder.")
     ] = False,
@@ -38,12 +54,26 @@ def design_command(
 
     read = Plan.read(plan, outside_files=outside_files)
     read.check_budget()
+    rows = read.budget.rows if rows is None else rows
+    if rows is None:
+        raise InputError("say how many rows to expect with --rows, or in the plan with budget.rows")
     blocks, chosen = [_block(block, rows, level) for block in read.blocks], choices(read, rows)
     for facts, choice in zip(blocks, chosen, strict=True):
         facts["design"] = choice.facts
     files = [str(file) for file in read.files]
-    data = {"files": files, "guarantee": read.guarantee.to_dict(), "rows": rows, "level": level, "blocks": blocks}
-    emit(_text(read, blocks, chosen, rows, level), data, as_json)
+    data: dict[str, Any] = {"files": files, "guarantee": read.guarantee.to_dict(), "rows": rows, "level": level}
+    data["blocks"] = blocks
+    text = _text(read, blocks, chosen, rows, level)
+    if read.split is not None:
+        data["split"] = read.split.to_dict()
+        text += f"\n\nHow the budget was split\n{read.split.summary()}"
+    if power or power_plot is not None:
+        from discreet.cli.power import Question, power_of_plan
+
+        question = Question(prevalence, difference, rows, level, design_effect, response_rate, noncompliance)
+        lines, data["power"] = power_of_plan(read, question, power_plot)
+        text += "\n\n" + "\n".join(lines)
+    emit(text, data, as_json)
 
 
 def _block(block: Block, rows: int, level: float) -> dict[str, Any]:

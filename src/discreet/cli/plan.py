@@ -16,19 +16,30 @@ def plan_command(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the plan here instead of printing it.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option(help="Replace an existing plan.")] = False,
+    suggest: Annotated[
+        bool,
+        typer.Option("--suggest", help="Propose a mechanism for every type of column, and what else there is."),
+    ] = False,
+    delimiter: Annotated[
+        str | None, typer.Option(help='What separates the cells of a CSV file, if not a comma: ";" or tab.')
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="The character encoding of a CSV file, if not UTF-8: latin-1, cp1252, …")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing plan.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the column names and types as JSON.")] = False,
 ) -> None:
     """Write a skeleton plan: column names and types only, no values.
 
-    Every column starts as dropped. Move what may be published as it is to [[public]], and declare a domain and
-    an epsilon for what must be randomised in [[private]]. Domains are yours to declare: they are never read off
-    the private data.
+    It is valid as it is: every column starts as private, with a domain to be corrected; values that a domain does
+    not list are refused. Move what may be published as it is to [[public]], and delete what nobody needs: a column
+    that is listed nowhere is dropped. Domains are yours to declare: they are never read off the private data.
     """
     from discreet.publish import columns_of, skeleton, write_plan
 
-    text = skeleton(source)
+    delimiter = "\t" if delimiter in ("tab", "\\t") else delimiter
+    text = skeleton(source, suggest=suggest, delimiter=delimiter, encoding=encoding)
     if output is not None:
         write_plan(text, output, source, overwrite)
         text = f'Wrote "{output}". Edit it, then: discreet design {output} --rows N'
-    emit(text, {"columns": columns_of(source)}, as_json)
+    emit(text, {"columns": columns_of(source, delimiter=delimiter, encoding=encoding)}, as_json)

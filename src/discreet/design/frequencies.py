@@ -18,6 +18,8 @@ from discreet.mechanisms.cyclic.choice import best_design, summed_variance
 from discreet.mechanisms.generalized import MAX_SIZE
 from discreet.mechanisms.rounding import checked_epsilon
 
+#: Beyond this ε the best block design has some hundred times as many reports as values, and takes long to make.
+_MANY_REPORTS = 5.0
 #: How many times more people generalised response must need before it is worth a sentence.
 _WORTH_SAYING = 1.05
 #: e^ε beyond this is the same for every choice, and its square would overflow.
@@ -68,6 +70,8 @@ def frequencies(domain: int | FiniteDomain, epsilon: float, *, criterion: str = 
     arguments.choice(criterion, "criterion", ("total", "rare"), DesignError)
     rare = criterion == "rare"
     plain = GeneralizedResponse(size, epsilon)
+    if not rare and epsilon > _MANY_REPORTS and plain_total(plain) <= total_variance_bound(size, epsilon) * (1 + 1e-9):
+        return _nothing_better(plain, epsilon)
     design = best_design(size, math.exp(min(epsilon, _LARGE)), rare=rare)
     block = CyclicResponse(size, epsilon, design=design)
     value = float(block.answer_variance()) if rare else worst_total_variance(block)
@@ -82,6 +86,14 @@ def frequencies(domain: int | FiniteDomain, epsilon: float, *, criterion: str = 
         bound = min(total_variance_bound(size, epsilon), best)
         certificate = Optimality(best, bound, _statement(best, bound))
     return Design(chosen, best, certificate, _notes(chosen, value, plain_value), measure)
+
+
+def _nothing_better(plain: GeneralizedResponse, epsilon: float) -> Design[FiniteMechanism]:
+    """Generalised response where it reaches the bound and a block design would have e^ε times as many reports."""
+    value, bound = plain_total(plain), total_variance_bound(plain.size, epsilon)
+    measure = f"n × the variances of all {plain.size:,} frequencies together, at the worst distribution"
+    certificate = Optimality(value, min(bound, value), _statement(value, min(bound, value)))
+    return Design(plain, value, certificate, ("generalised response reaches the bound of all mechanisms",), measure)
 
 
 def total_variance_bound(size: int, epsilon: float) -> float:

@@ -12,6 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
 from discreet.design.efficient_variance import efficient_variance, likelihood_ratio_margin, worst_efficient_variance
+from discreet.design.power.aim import Aim, Conduct
+from discreet.design.power.aim import finite as written_out
+from discreet.design.power.power import people_for
 from discreet.design.result import Design
 from discreet.errors import DesignError
 from discreet.mechanisms import FiniteMechanism, ZeroInflatedLaplace
@@ -34,13 +37,17 @@ class _Moments(NamedTuple):
 
 def sample_size(
     mechanism: FiniteMechanism | Design[FiniteMechanism],
-    margin: float,
+    margin: float | Aim,
     level: float = 0.95,
     prevalence: ArrayLike | None = None,
     *,
     method: str = "auto",
+    power: float = 0.8,
+    design_effect: float = 1.0,
+    response_rate: float = 1.0,
+    noncompliance: float = 0.0,
 ) -> int:
-    """How many people are needed so that every frequency is known to ± ``margin``.
+    """How many people are needed so that every frequency is known to ± ``margin``, or an effect found with some power.
 
     ``n = ⌈z² V / margin²⌉`` with V the variance of one answer at the stated prevalence, or at the worst distribution of
     truths when nothing is known: the variance of a debiased answer, or for maximum likelihood the inverse Fisher
@@ -50,8 +57,8 @@ def sample_size(
     ----------
     mechanism : FiniteMechanism or Design
         How answers are randomised; a design stands for its mechanism.
-    margin : float
-        Half the width of the interval, e.g. 0.02 for ± 2 %.
+    margin : float, or Prevalence, Difference, Coefficient or Association
+        Half the width of the interval, e.g. 0.02 for ± 2 %; or what is to be found, see :func:`discreet.design.power`.
     level : float
         Confidence level of the interval.
     prevalence : float or array, optional
@@ -60,6 +67,11 @@ def sample_size(
         The estimator that the figure is for, as in :func:`discreet.estimate.frequencies`. "auto" is maximum likelihood
         where it gains and can: with more reports than truths and a stated prevalence. Elsewhere the two have the same
         variance, or the worst case is that of the unbiased estimate. :func:`precision_method` says which.
+    power : float
+        The chance with which an effect is to be found; a margin does not need it.
+    design_effect, response_rate, noncompliance : float
+        How the survey goes, as in :func:`discreet.design.power`. For a margin, people who do not comply shift the
+        estimate by a known amount at most, for which the margin has to make room.
 
     Notes
     -----
@@ -77,18 +89,33 @@ def sample_size(
     1802
     >>> sample_size(flagged, margin=0.02, prevalence=0.02, method="unbiased")
     13380
+    >>> sample_size(design.binary(1.0), design.Difference(0.1, 0.2), response_rate=0.6)
+    5479
     """
+    conduct = Conduct.checked(design_effect, response_rate, noncompliance)
+    power = arguments.number(power, "power", DesignError, above=0, below=1)
+    quantile = _quantile(level)
+    if isinstance(margin, Aim):
+        if prevalence is not None:
+            raise DesignError("prevalence goes with a margin; what is to be found says itself how frequent it is")
+        return people_for(margin, written_out(mechanism), power, level, conduct)
     width = arguments.number(margin, "margin", DesignError, above=0)
     mechanism = _finite(mechanism)
-    quantile = _quantile(level)
+    shift = _shift(mechanism, prevalence, conduct)
+    if shift >= width:
+        raise DesignError(
+            f"people who do not comply shift a frequency by up to {shift:.3g}, which a margin of {width:g} cannot hold "
+            "however many are asked"
+        )
+    width -= shift
     ratio = quantile / width
     needed = _variance(mechanism, prevalence, method) * ratio * ratio
     if not math.isfinite(needed):
         raise DesignError(f"a margin of {margin} would need more people than a number can count")
     n = max(1, math.ceil(needed))
-    if prevalence is None or precision_method(mechanism, prevalence, method) == "unbiased":
-        return n
-    return _smallest(n, lambda people: _realised(mechanism, prevalence, people, quantile) <= width)
+    if prevalence is not None and precision_method(mechanism, prevalence, method) != "unbiased":
+        n = _smallest(n, lambda people: _realised(mechanism, prevalence, people, quantile) <= width)
+    return conduct.asked(n)
 
 
 def margin(
@@ -98,10 +125,14 @@ def margin(
     prevalence: ArrayLike | None = None,
     *,
     method: str = "auto",
+    design_effect: float = 1.0,
+    response_rate: float = 1.0,
+    noncompliance: float = 0.0,
 ) -> float:
     """Half the width of the interval for every frequency with n people: ``z √(V/n)``.
 
-    See `sample_size` for the parameters and for what is different where values are rare.
+    See `sample_size` for the parameters and for what is different where values are rare. What people who do not comply
+    shift a frequency by at most is added.
 
     Examples
     --------
@@ -112,10 +143,13 @@ def margin(
     n = arguments.number(n, "n", DesignError, least=1)
     mechanism = _finite(mechanism)
     quantile = _quantile(level)
+    conduct = Conduct.checked(design_effect, response_rate, noncompliance)
+    n *= conduct.response_rate / conduct.design_effect
+    shift = _shift(mechanism, prevalence, conduct)
     half = quantile * math.sqrt(_variance(mechanism, prevalence, method) / n)
     if prevalence is None or precision_method(mechanism, prevalence, method) == "unbiased":
-        return half
-    return max(half, _realised(mechanism, prevalence, n, quantile))
+        return half + shift
+    return max(half, _realised(mechanism, prevalence, n, quantile)) + shift
 
 
 def mean_margin(mechanism: ZeroInflatedLaplace, n: float, level: float = 0.95) -> NDArray[np.float64]:
@@ -136,6 +170,18 @@ def precision_method(mechanism: FiniteMechanism, prevalence: ArrayLike | None = 
         return method
     truths, reports = _finite(mechanism).shape
     return "mle" if MAX_MATRIX >= reports > truths and prevalence is not None else "unbiased"
+
+
+def _shift(mechanism: FiniteMechanism, prevalence: ArrayLike | None, conduct: Conduct) -> float:
+    """How far a frequency moves at most when a share c of the people gives the first report: ``c |A[t, 0] − f_t|``."""
+    if conduct.noncompliance == 0:
+        return 0.0
+    first = np.zeros(mechanism.shape[1])
+    first[0] = 1.0
+    gained = mechanism.inverse.apply(first)
+    if prevalence is None:
+        return conduct.noncompliance * float(np.maximum(np.abs(gained), np.abs(gained - 1)).max())
+    return conduct.noncompliance * float(np.abs(gained - _checked_frequencies(prevalence, mechanism.shape[0])).max())
 
 
 def _variance(mechanism: FiniteMechanism, prevalence: ArrayLike | None, method: str) -> float:

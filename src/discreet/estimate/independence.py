@@ -176,10 +176,10 @@ def _moments_given_margins(table: Floats) -> tuple[float, float]:
 def _whitened_margins(evidence: Evidence, first: Channels, second: Channels) -> tuple[Floats, Floats, Floats]:
     """Maps L₁, L₂ and the table P of report shares; ``L₁ P L₂ᵀ`` is D where Σ₁⊗Σ₂ is the identity."""
     table = evidence.shares.reshape(first.reports, second.reports)
-    return _whitened(first.inverse, table.sum(axis=1)), _whitened(second.inverse, table.sum(axis=0)), table
+    return whitened(first.inverse, table.sum(axis=1)), whitened(second.inverse, table.sum(axis=0)), table
 
 
-def _whitened(correction: Inverse, shares: Floats) -> Floats:
+def whitened(correction: Inverse, shares: Floats) -> Floats:
     """Rows L (A − A p 1ᵀ), where L Σ Lᵀ = I for the covariance Σ = A (diag(p) − p pᵀ) Aᵀ of one debiased answer."""
     refuse_large(max(correction.shape))
     values, vectors = np.linalg.eigh(correction.covariance(shares))

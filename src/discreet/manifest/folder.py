@@ -125,6 +125,8 @@ def _constants(name: str) -> dict[str, str | None]:
     return {unquote(key): None if value == _NULL else unquote(value) for key, _, value in pairs}
 
 
-def table_at(path: Path, missing: Sequence[str] = ()) -> TableFile:
+def table_at(path: Path, missing: Sequence[str] = (), *, delimiter: str = ",", encoding: str = "utf-8") -> TableFile:
     """A table in a file, by the ending of its name, or in a folder."""
-    return FolderTable(path) if path.is_dir() else file_table(path, missing)
+    if path.is_dir():
+        return FolderTable(path)
+    return file_table(path, missing, delimiter=delimiter, encoding=encoding)

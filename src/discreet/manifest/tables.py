@@ -108,7 +108,7 @@ class ParquetTable(TableFile):
 
 
 class CsvTable(TableFile):
-    """A CSV file with a header, in UTF-8, separated by commas.
+    """A CSV file with a header, by default in UTF-8 and separated by commas.
 
     An empty cell is null, and so is one of the texts in ``missing``; every other one is text.
     """
@@ -116,10 +116,12 @@ class CsvTable(TableFile):
     text = True
     path: Path
 
-    def __init__(self, path: Path, missing: Sequence[str] = ()) -> None:
+    def __init__(
+        self, path: Path, missing: Sequence[str] = (), *, delimiter: str = ",", encoding: str = "utf-8"
+    ) -> None:
         self.path = path
-        self._missing = missing
-        self.header = _csv_header(path)
+        self._missing, self._delimiter, self._encoding = missing, delimiter, encoding
+        self.header = _csv_header(path, delimiter, encoding)
 
     @property
     def schema(self) -> pa.Schema:
@@ -148,8 +150,9 @@ class CsvTable(TableFile):
     def _read(self, columns: list[str], on_wrong_row: Any) -> Iterator[pa.RecordBatch]:
         reader = pa_csv.open_csv(
             self.path,
-            read_options=pa_csv.ReadOptions(block_size=CSV_BLOCK, use_threads=False),
+            read_options=pa_csv.ReadOptions(block_size=CSV_BLOCK, use_threads=False, encoding=self._encoding),
             parse_options=pa_csv.ParseOptions(
+                delimiter=self._delimiter,
                 newlines_in_values=True,
                 # In a table of one column an empty line is an empty cell; in a wider one it is no row.
                 ignore_empty_lines=len(self.header) > 1,
@@ -167,12 +170,22 @@ class CsvTable(TableFile):
             yield from reader
 
 
-def _csv_header(path: Path) -> list[str]:
-    with reading(path, "CSV"), path.open(encoding="utf-8-sig", newline="") as text:
-        header = next(csv.reader(_first_lines(text, path), strict=True), None)
+def _csv_header(path: Path, delimiter: str, encoding: str) -> list[str]:
+    marked = "utf-8-sig" if encoding == "utf-8" else encoding
+    with reading(path, "CSV"), path.open(encoding=marked, newline="") as text:
+        header = next(csv.reader(_first_lines(text, path), strict=True, delimiter=delimiter), None)
     if not header:
         raise ReleaseError(f"{path.name}: a CSV file needs a header with the names of its columns")
     return check_width(header, path)
+
+
+def likely_delimiter(header: Sequence[str]) -> str | None:
+    """What a header of a single name seems to be separated by, if not by a comma."""
+    if len(header) != 1:
+        return None
+    counts = {mark: header[0].count(mark) for mark in (";", "\t", "|")}
+    best = max(counts, key=lambda mark: counts[mark])
+    return best if counts[best] else None
 
 
 def _first_lines(text: TextIO, path: Path) -> Iterator[str]:
@@ -200,7 +213,9 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     except FileNotFoundError:
         raise ReleaseError(f"there is no file {path}") from None
     except UnicodeDecodeError:
-        raise ReleaseError(f"{path.name} is not a {kind} file in UTF-8") from None
+        raise ReleaseError(_not_this_encoding(path, kind)) from None
+    except UnicodeError:  # an encoding that needs a mark at the start, which is not there
+        raise ReleaseError(_not_this_encoding(path, kind)) from None
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowKeyError, csv.Error):
         raise ReleaseError(f"{path.name} cannot be read as a {kind} file") from None
     except OSError as error:
@@ -209,6 +224,13 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         if error.errno is None:  # Arrow's word for a file whose inside makes no sense
             raise ReleaseError(f"{path.name} cannot be read as a {kind} file") from None
         raise SystemFailureError(f"{path} cannot be read: {error.strerror or type(error).__name__}") from None
+
+
+def _not_this_encoding(path: Path, kind: str) -> str:
+    return (
+        f"{path.name} is not a {kind} file in UTF-8, or not in the encoding that is named; say in the plan which it "
+        'is, as in encoding = "latin-1" (discreet plan --encoding)'
+    )
 
 
 def ordinary_content(path: Path, most: int) -> bytes:
@@ -232,7 +254,7 @@ def ordinary_content(path: Path, most: int) -> bytes:
     return content
 
 
-def file_table(path: Path, missing: Sequence[str] = ()) -> TableFile:
+def file_table(path: Path, missing: Sequence[str] = (), *, delimiter: str = ",", encoding: str = "utf-8") -> TableFile:
     """A table by the ending of its name; ``missing`` is text that stands for a missing value in a CSV file."""
     suffix = path.suffix.lower()
     if suffix not in PARQUET + CSV:
@@ -243,4 +265,6 @@ def file_table(path: Path, missing: Sequence[str] = ()) -> TableFile:
         raise ReleaseError(f"{path} is a folder, not a file")
     if not path.is_file():  # a pipe or a device may never end
         raise ReleaseError(f"{path} is not an ordinary file")
-    return ParquetTable(path) if suffix in PARQUET else CsvTable(path, missing)
+    if suffix in PARQUET:
+        return ParquetTable(path)
+    return CsvTable(path, missing, delimiter=delimiter, encoding=encoding)

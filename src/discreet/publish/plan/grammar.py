@@ -21,8 +21,11 @@ from discreet.plain_text import has_control
 #: The newest format of a plan that this version reads.
 FORMAT = 1
 
-TOP = ("format", "title", "missing_values", "budget", "survey", "output", "public", "private", "collect", "question")
-BUDGET = ("epsilon", "delta", "rows_per_person", "person")
+TOP = (
+    *("format", "title", "missing_values", "delimiter", "encoding", "budget", "survey", "output", "public", "private"),
+    *("collect", "question"),
+)
+BUDGET = ("epsilon", "delta", "rows_per_person", "person", "split", "rows", "level")
 SURVEY = ("weight", "strata", "cluster", "fpc", "replicates", "replication", "replicate_scale")
 OUTPUT = ("order",)
 PUBLIC = ("columns",)
@@ -64,6 +67,7 @@ PRIVATE = (
     "by",
     "designs",
     "label",
+    "margin",
     *NEAR,
     *JOINT,
     *LAPLACE,

@@ -23,15 +23,18 @@ from discreet.manifest.document import Order
 from discreet.plain_text import one_line
 from discreet.privacy import Guarantee
 from discreet.publish.plan.blocks import read_block
+from discreet.publish.plan.budget import Budget, read_budget
 from discreet.publish.plan.collecting import Collect, read_collect
+from discreet.publish.plan.csv_format import read_delimiter, read_encoding
 from discreet.publish.plan.files import PlanFiles
-from discreet.publish.plan.grammar import BUDGET, FORMAT, LATER_PRIVATE, OUTPUT, PRIVATE, PUBLIC, TOP, Section
+from discreet.publish.plan.grammar import FORMAT, LATER_PRIVATE, OUTPUT, PRIVATE, PUBLIC, TOP, Section
 from discreet.publish.plan.labels import LabelSpec, read_label
+from discreet.publish.plan.margins import split_by_margins
 from discreet.publish.plan.questions import Question, read_questions
 from discreet.publish.plan.survey import read_survey
 
 if TYPE_CHECKING:
-    from discreet.design import Design
+    from discreet.design import BudgetSplit, Design
     from discreet.manifest import Release
     from discreet.mechanisms import Mechanism
 
@@ -39,28 +42,6 @@ if TYPE_CHECKING:
 #: A dotted key of more parts than tables may be deep; the parser of TOML takes the square of their number.
 _PART = r"""(?>[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"(?:^|[\n{{,\[])[ \t]*+{_PART}(?>[ \t]*+\.[ \t]*+{_PART}){{{limits.NESTING}}}")
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What may be spent, and how many rows a person can have.
-
-    Attributes
-    ----------
-    epsilon : float or None
-        No limit when None.
-    delta : float
-        Only counts beside an ε.
-    rows_per_person : int or None
-        Declared; the guarantee is then about a person instead of a row.
-    person : str or None
-        The column that names the person, to check the declaration with. It is not written.
-    """
-
-    epsilon: float | None = None
-    delta: float = 0.0
-    rows_per_person: int | None = None
-    person: str | None = None
 
 
 @dataclass(frozen=True)
@@ -119,9 +100,14 @@ class Plan:
     #: The file that the plan was read from.
     path: Path | None = field(default=None, repr=False, compare=False)
     missing_values: tuple[str, ...] = ()
+    #: How a CSV source is written; None: with commas, in UTF-8.
+    delimiter: str | None = None
+    encoding: str | None = None
     designs: tuple[Design[Mechanism] | None, ...] = field(default=(), repr=False)
     collection: Collect | None = field(default=None, repr=False)
     questions: tuple[Question, ...] = field(default=(), repr=False)
+    #: How ε was split over blocks that state margins; None where every block states its own.
+    split: BudgetSplit | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, outside_files: bool = False) -> Self:
@@ -191,8 +177,9 @@ class Plan:
         sections = list(top.sections("private", PRIVATE, LATER_PRIVATE))
         if not sections:
             raise PlanError("private is missing: a plan needs at least one [[private]] block")
+        budget = read_budget(top)
+        sections, split = split_by_margins(sections, budget, files)
         blocks, designs = zip(*(read_block(section, files) for section in sections), strict=True)
-        budget = _budget(top)
         _check_columns(public, blocks, budget)
         missing_values = _missing_values(top, blocks)
         order = top.section("output", OUTPUT).choice("order", ("shuffle", "keep")) or "shuffle"
@@ -213,9 +200,12 @@ class Plan:
                 if (spec := read_label(section, block)) is not None
             ),
             missing_values=missing_values,
+            delimiter=read_delimiter(top),
+            encoding=read_encoding(top),
             designs=designs,
             collection=collect,
             questions=read_questions(top, collect, public, blocks),
+            split=split,
         )
 
     @cached_property
@@ -316,14 +306,6 @@ def _check_format(data: Any) -> None:
         )
 
 
-def _budget(top: Section) -> Budget:
-    section = top.section("budget", BUDGET)
-    epsilon, delta, person = section.epsilon(), section.delta(), section.text("person")
-    if delta is not None and epsilon is None:
-        raise PlanError("budget.delta needs budget.epsilon beside it")
-    rows = section.whole("rows_per_person", 1)
-    # Naming the person without a number declares the least that can be checked: one row each.
-    return Budget(epsilon, delta or 0.0, 1 if rows is None and person is not None else rows, person)
 
 
 def _missing_values(top: Section, blocks: tuple[Block, ...]) -> tuple[str, ...]:

@@ -30,7 +30,8 @@ def with_labels_designed(plan: Plan, source: Any) -> Plan:
         _check_public(spec, plan)
         block = blocks[index]
         assert isinstance(block, ColumnBlock)  # the reader refuses a label of any other
-        X = _predictors(spec, open_source(source, plan.missing_values))
+        opened = open_source(source, plan.missing_values, delimiter=plan.delimiter, encoding=plan.encoding)
+        X = _predictors(spec, opened)
         design = spec.design(X, block.domain.size)
         with at(spec.path):
             reports = _report_labels(block, design.mechanism.shape[1])

@@ -205,7 +205,7 @@ class Work:
         chosen.check_budget()
         chosen = with_labels_designed(chosen, source)
         chosen.check_budget()
-        table = open_source(source, chosen.missing_values)
+        table = open_source(source, chosen.missing_values, delimiter=chosen.delimiter, encoding=chosen.encoding)
         inputs = inputs_of(table, chosen, book, key)
         target = None if output is None else check_output(output, inputs, overwrite=overwrite)
         if table.path is not None:

@@ -62,12 +62,18 @@ class Stream(TableFile):
                 yield batch.select(list(columns))
 
 
-def open_source(source: Any, missing: Sequence[str] = ()) -> Source:
+def open_source(
+    source: Any, missing: Sequence[str] = (), *, delimiter: str | None = None, encoding: str | None = None
+) -> Source:
     """Open a path, an Arrow table, batch or reader, or a data frame of polars, pandas or DuckDB.
 
-    ``missing`` lists the texts that stand for a missing value, in a CSV file.
+    ``missing`` lists the texts that stand for a missing value, in a CSV file; ``delimiter`` and ``encoding`` say how
+    such a file is written where it is not with commas in UTF-8.
     """
-    found = _opened(source, missing)
+    found = _opened(source, missing, delimiter or ",", encoding or "utf-8")
+    for key, given in (("delimiter", delimiter), ("encoding", encoding)):
+        if given is not None and not found.text:
+            raise ReleaseError(f"{key} is for a CSV file, and this source is none: leave the key out of the plan")
     if missing and not found.text:
         raise ReleaseError(
             "missing_values is for a CSV file, where every cell is text; in this source a missing value is a null, "
@@ -76,10 +82,10 @@ def open_source(source: Any, missing: Sequence[str] = ()) -> Source:
     return found
 
 
-def _opened(source: Any, missing: Sequence[str]) -> Source:
+def _opened(source: Any, missing: Sequence[str], delimiter: str, encoding: str) -> Source:
     if isinstance(source, (str, os.PathLike)):
         path = arguments.path(source, "source", ReleaseError)
-        return Source(table_at(path, missing), path)
+        return Source(table_at(path, missing, delimiter=delimiter, encoding=encoding), path)
     with _quietly():
         if isinstance(source, pa.RecordBatchReader):
             return Source(Stream(source))

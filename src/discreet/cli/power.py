@@ -1,0 +1,123 @@
+"""What a plan's rows would find: the part of ``discreet design`` that ``--power`` adds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.errors import DesignError, InputError
+from discreet.plain_text import one_line
+
+if TYPE_CHECKING:
+    from discreet.design import Power
+    from discreet.manifest import Block
+    from discreet.publish import Plan
+
+#: The power that surveys are usually planned for.
+_USUAL = 0.8
+#: Halvings of the smallest difference that is found: to a thousandth of a point.
+_HALVINGS = 17
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the command line asks: a prevalence, a difference, and how the survey goes."""
+
+    prevalence: float
+    difference: float
+    rows: int
+    level: float
+    design_effect: float
+    response_rate: float
+    noncompliance: float
+
+    def of(self, mechanism: Any, difference: float) -> Power:
+        """The power to find that one group has so much more."""
+        from discreet.design import Difference, power
+
+        groups = [self._spread(mechanism.shape[0], self.prevalence + extra) for extra in (0.0, difference)]
+        return power(
+            mechanism,
+            Difference(*groups),
+            self.rows,
+            self.level,
+            design_effect=self.design_effect,
+            response_rate=self.response_rate,
+            noncompliance=self.noncompliance,
+        )
+
+    def _spread(self, values: int, share: float) -> Any:
+        """The second value has this share, and the others have equal parts of the rest."""
+        if not 0 <= share <= 1:
+            raise InputError("--prevalence and --difference must lie, together, between 0 and 1")
+        return share if values == 2 else [share if code == 1 else (1 - share) / (values - 1) for code in range(values)]
+
+    def smallest(self, mechanism: Any) -> float | None:
+        """The smallest difference that is found with the usual power; None where none is."""
+        low, high = 0.0, 1 - self.prevalence
+        if high <= 0 or self.of(mechanism, high).power < _USUAL:
+            return None
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.of(mechanism, middle).power >= _USUAL else (middle, high)
+        return high
+
+
+def power_of_plan(plan: Plan, question: Question, picture: Path | None) -> tuple[list[str], list[dict[str, Any]]]:
+    """Lines to read and plain data, one for each column whose frequencies can be compared."""
+    lines = [
+        f"Power, {question.prevalence:.4g} against {question.prevalence + question.difference:.4g} in two groups of "
+        "equal size (second value of each column)"
+    ]
+    facts, curves = [], {}
+    for block in plan.blocks:
+        for column, mechanism in _channels(block).items():
+            name = one_line(column)
+            try:
+                found = question.of(mechanism, question.difference)
+                needed = found.sample_size(_USUAL)
+            except DesignError as error:
+                lines.append(f'  "{name}": {error}')
+                continue
+            smallest = question.smallest(mechanism)
+            reach = "none" if smallest is None else f"{100 * smallest:.3g} points"
+            lines.append(
+                f'  "{name}": {found.power:.1%} with {question.rows:,} rows; {_USUAL:.0%} takes {needed:,}; '
+                f"the smallest difference found with {_USUAL:.0%}: {reach}"
+            )
+            facts.append({"column": column, **found.to_dict(), "sample_size": needed, "smallest": smallest})
+            curves[column] = found
+    assumed = next(iter(curves.values())).conduct.words() if curves else ""
+    if assumed:
+        lines.append(f"  assumed: {assumed}")
+    if picture is not None and curves:
+        _draw(curves, picture)
+    return lines, facts
+
+
+def _channels(block: Block) -> dict[str, Any]:
+    """The channel of every column that has exactly one."""
+    found = {}
+    for column in block.columns:
+        designs = block.channels_of(column)
+        if len(designs) == 1 and not block.by:
+            found[column] = next(iter(designs.values()))
+    return found
+
+
+def _draw(curves: dict[str, Power], picture: Path) -> None:
+    from discreet.plots import plot_curves, save_picture
+
+    people = next(iter(curves.values())).curve()[0]
+    axes = plot_curves(
+        {name: found.curve(people)[1].tolist() for name, found in curves.items()},
+        people.tolist(),
+        title="Power against people",
+        across="people",
+        up="power",
+        reference=_USUAL,
+    )
+    axes.set_xscale("log")
+    axes.set_ylim(0, 1.02)
+    save_picture(axes, picture)
