@@ -17,7 +17,7 @@ from discreet.estimate.likelihood.sampling import SampleSums
 from discreet.mechanisms import FiniteMechanism, Mechanism
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 
-METHODS = ("exact", "box", "drcl", "sdrcl", "sl", "naive")
+METHODS = ("auto", "exact", "box", "likelihood", "drcl", "sdrcl", "sl", "naive")
 
 
 @dataclass(frozen=True)
