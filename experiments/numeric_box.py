@@ -126,6 +126,9 @@ def table(number: int, setting: Setting, runs: int, folder: Path) -> None:
         if np.isnan(ended).all():
             continue
         good = ended == 1
+        if not good.any():
+            print(f"{setting}: {method}: converged in none of {good.size}", flush=True)
+            continue
         squares, covers = found[f"{method} square"][good], found[f"{method} covers"][good]
         rmse, root = math.sqrt(squares.mean()), math.sqrt(good.sum())
         chosen = {METHODS[int(one)]: int((found["chosen"] == one).sum()) for one in np.unique(found["chosen"])}
