@@ -35,13 +35,13 @@ def means(setting: Means, runs: int, seed: int = 1) -> dict[str, np.ndarray]:
     rng, chance = np.random.default_rng(seed), Randomness.seeded(seed)
     x = rng.random((runs * setting.n, 1))
     reports = mechanism.privatize(x, chance)
-    from discreet.estimate.m_estimation.functionals import corrected
+    from discreet.estimate.m_estimation.functionals import corrected_answers
     from discreet.estimate.m_estimation.sample import read_sample
 
     sample = read_sample(reports, mechanism, None, None, None)
     out = {"oracle": functions(x)}
     for method in ("sl", "drcl", "exact", "box"):
-        out[method] = corrected(loss, sample, method, chance)
+        out[method] = corrected_answers(loss, sample, method, chance)[0]
     return {name: rows.reshape(runs, setting.n, 3).mean(axis=1) - TRUTHS for name, rows in out.items()}
 
 

@@ -576,6 +576,9 @@ def calls() -> Iterator[Call]:
             "outcome_mechanism": None,
             "names": None,
             "randomness": Randomness.seeded(3),
+            "weights": np.ones(60),
+            "strata": np.repeat(["a", "b"], 30),
+            "clusters": np.repeat(np.arange(20), 3),
         },
     )
     # release

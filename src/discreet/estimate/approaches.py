@@ -94,16 +94,27 @@ def _only_one_predictor(asked: Specification) -> bool:
     """A randomised predictor that is a term of its own; inside functions and interactions its truths are weighed."""
     if len(asked.randomised) != 1 or _only_outcome(asked) or asked.holds_numbers(asked.randomised[0]):
         return False
+    return _terms_of_their_own(asked, asked.randomised)
+
+
+def _terms_of_their_own(asked: Specification, names: tuple[str, ...]) -> bool:
     try:
-        asked.sides.without(asked.randomised[0])
+        for name in names:
+            asked.sides.without(name)
     except EstimationError:
         return False
     return True
 
 
+def _with_numbers(asked: Specification) -> bool:
+    return any(asked.holds_numbers(name) for name in asked.randomised)
+
+
 def _numbers_of_one_block(asked: Specification) -> bool:
     names = asked.randomised_predictors
     if not names or len({id(asked.block(name)) for name in names}) > 1 or not asked.holds_numbers(names[0]):
+        return False
+    if not _terms_of_their_own(asked, names):
         return False
     outcome = asked.outcome
     return outcome not in asked.randomised or asked.holds_numbers(outcome) or asked.size(outcome) == 2
@@ -186,9 +197,17 @@ APPROACHES = (
         "an outcome with numeric predictors that have noise",
         _numbers_of_one_block,
         ("linear", "binary", "poisson", "quantile", "huber", "hinge"),
-        ("corrected", "exact", "drcl", "sdrcl", "sl", "naive"),
+        ("corrected", "exact", "box", "likelihood", "drcl", "sdrcl", "sl", "naive"),
         corrected.numeric_predictors,
         _noise_ignored,
+    ),
+    Approach(
+        "a formula in which numbers with noise stand in functions or with other randomised columns",
+        _with_numbers,
+        ("linear", "binary", "multinomial", "ordinal", "poisson", "quantile", "huber", "hinge"),
+        ("corrected", "box"),
+        _corrected_loss,
+        _reports_for_truths,
     ),
     Approach(
         "a formula with randomised columns of finitely many values",
@@ -201,16 +220,6 @@ APPROACHES = (
 )
 
 
-def _impossible(asked: Specification) -> str:
-    """Why no approach suits, and what to do."""
-    names, numbers = asked.randomised, [name for name in asked.randomised if asked.holds_numbers(name)]
-    if not names:
-        return "no column of the formula was randomised: an ordinary regression needs no correction"
-    if not asked.randomised_predictors:
-        return (
-            f'"{asked.outcome}" holds numbers with noise and no predictor does: the noise has mean zero, so that '
-            "ordinary least squares on the reports is right as it is, with robust standard errors"
-        )
-    if set(names) - set(numbers) == {asked.outcome}:
-        return f'the outcome "{asked.outcome}" must be a number or a yes/no answer where predictors have noise'
-    return "the randomised predictors of a regression must be numeric columns of one zero-inflated Laplace block"
+def _impossible(_asked: Specification) -> str:
+    """Why no approach suits: every kind of randomised column has one."""
+    return "no column of the formula was randomised: an ordinary regression needs no correction"

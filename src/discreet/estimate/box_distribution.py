@@ -2,7 +2,9 @@
 
 The corrected indicator of ``x ≤ t`` is ``1(x₁ ≤ t)/δ₀ + (1 − 1/δ₀) L((t − x₁)/b)``, L the Laplace distribution function
 and ``b = λ√(δ₀/2)``: the derivative in t of the corrected check loss, so that its mean crosses p where that loss is
-least. Its mean is tested at thresholds over the box, a few everywhere and more where the answer changes.
+least. Where noise leaves the box, the indicator is instead corrected by the unbiased function of least variance on the
+box (:mod:`.m_estimation.box.interval`). Its mean is tested at thresholds over the box, a few everywhere and more where
+the answer changes.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ import numpy as np
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.linearised_means import ScoreMeans, ScoreSums
-from discreet.estimate.m_estimation.functionals import corrected_answers, is_coarse
+from discreet.estimate.m_estimation.box.inside import is_coarse
+from discreet.estimate.m_estimation.box.interval import IntervalCorrection, applies
+from discreet.estimate.m_estimation.functionals import corrected_answers
 from discreet.estimate.m_estimation.losses import Expectation
 from discreet.estimate.m_estimation.sample import read_sample
 from discreet.estimate.rows import Batch
@@ -48,8 +52,8 @@ class BoxThresholds:
     ) -> None:
         self._batches, self._mechanism, self._roles, self._target, self._p = batches, mechanism, roles, target, p
         low, high = mechanism.box.low[0], mechanism.box.high[0]
-        sample = read_sample(np.zeros(1), mechanism, None, None, None)
-        self._coarse = is_coarse(sample)
+        self._coarse = is_coarse(mechanism)
+        self._best = IntervalCorrection(mechanism) if applies(mechanism) and not self._coarse else None
         if self._coarse:  # the truths are on the grid of the reports
             step = mechanism.grid[0]
             self.values = np.arange(math.ceil(low / step), math.floor(high / step) + 1) * step
@@ -83,6 +87,8 @@ class BoxThresholds:
             middle = mechanism.grid[0] / 2
             loss = Expectation(lambda x: (x[:, 0] <= t + middle).astype(float))
             return corrected_answers(loss, sample, "exact", None)[0][:, 0]
+        if self._best is not None:
+            return self._best.of(lambda x: (x <= t).astype(float))(reports)[:, 0]
         zero = mechanism.zero_probability
         u = (t - reports) / (math.sqrt(zero / 2) * float(mechanism.noise_scale[0]))
         tail = np.exp(-np.abs(u)) / 2

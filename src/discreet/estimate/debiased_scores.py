@@ -1,9 +1,10 @@
 """What one row says about the mean of a column: a number whose expectation is that of its truth.
 
 Of a public column it is the value itself. Of a randomised one with numbers c_x for its values it is ``a_y = (Aᵀc)_y``
-for the report y, since ``Q a = c``; of zero-inflated Laplace noise the report itself, whose noise has mean zero. Each
-row has two scores: that of x − centre, and that of "x is known", which is 1 unless a blank is one of the values; the
-mean of x over those who have one is centre plus the ratio of the two means.
+for the report y, since ``Q a = c``; of zero-inflated Laplace noise the report itself, whose noise has mean zero, or,
+where some records are published exactly, the unbiased function of least variance on the box
+(:mod:`.m_estimation.box.interval`). Each row has two scores: that of x − centre, and that of "x is known", which is 1
+unless a blank is one of the values; the mean of x over those who have one is centre plus the ratio of the two means.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from numpy.typing import NDArray
 from discreet.arguments import Floats
 from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate.channels import Channels
+from discreet.estimate.m_estimation.box.inside import is_coarse
+from discreet.estimate.m_estimation.box.interval import CorrectedFunction, IntervalCorrection, applies
 from discreet.estimate.m_estimation.functionals import corrected_answers
 from discreet.estimate.m_estimation.losses import Expectation
 from discreet.estimate.m_estimation.sample import Sample, read_sample
@@ -30,6 +33,7 @@ from discreet.mechanisms.laplace import ZeroInflatedLaplace
 _IN_RANGE = 1e-9
 #: Entries of a channel that are written out for the least spread of its scores.
 _MAX_CHANNEL = 1 << 22
+_BOX_NOTE = "truths are known to lie in their range, which is used: the unbiased function of least variance there"
 
 
 class Scores(Protocol):
@@ -198,7 +202,31 @@ class BoxScores:
         low, high = mechanism.box.low[0], mechanism.box.high[0]
         self.centre = 0.0 if function is not None else (low + high) / 2
         self._noise = (1 - mechanism.zero_probability) * float(mechanism.noise_scale[0]) ** 2
-        self.deviations = (math.sqrt(self._noise) if function is None else 0.0, math.inf)
+        self._best = IntervalCorrection(mechanism) if applies(mechanism) and not is_coarse(mechanism) else None
+        # The function that uses the box varies less than the noise, by an amount that depends on the law of the truths.
+        least = math.sqrt(self._noise) if function is None and self._best is None else 0.0
+        self.deviations = (least, math.inf)
+        if self._best is not None:
+            self.notes = (_BOX_NOTE,)
+
+    @cached_property
+    def _own(self) -> CorrectedFunction | None:
+        """The corrected number, where the box is of use."""
+        if self._best is None:
+            return None
+        function, centre = self._function, self.centre
+        if function is None:
+            return self._best.of(lambda x: x - centre)
+        return self._best.of(lambda x: function(x[:, 0])[:, None])
+
+    @cached_property
+    def _square(self) -> CorrectedFunction:
+        """Its corrected square."""
+        assert self._best is not None
+        function, centre = self._function, self.centre
+        if function is None:
+            return self._best.of(lambda x: (x - centre) ** 2)
+        return self._best.of(lambda x: function(x[:, 0])[:, None] ** 2)
 
     def _corrected(self, numbers: Floats, function: Callable[[Floats], Floats]) -> Floats:
         sample: Sample = read_sample(np.nan_to_num(numbers, nan=self._middle), self._mechanism, None, None, None)
@@ -212,10 +240,12 @@ class BoxScores:
         return (self._mechanism.box.low[0] + self._mechanism.box.high[0]) / 2
 
     def of(self, values: NDArray[Any], first_row: int) -> Floats:
-        """The reports, whose noise has mean zero; or the function corrected for it."""
+        """The reports, whose noise has mean zero; or the function corrected for it, on the box where that is of use."""
         del first_row  # numbers were checked when they were read
         numbers = np.asarray(values, float)
-        if self._function is None:
+        if self._own is not None:
+            own = self._own(np.nan_to_num(numbers, nan=self._middle))[:, 0]
+        elif self._function is None:
             own = np.nan_to_num(numbers - self.centre)
         else:
             own = self._corrected(numbers, self._function)
@@ -225,7 +255,9 @@ class BoxScores:
         """The debiased square: ``x₁² − (1 − δ₀)λ²``, or the square of the function corrected."""
         own = self.of(values, 0)[:, 0]
         function = self._function
-        if function is None:
+        if self._best is not None:
+            square = self._square(np.nan_to_num(np.asarray(values, float), nan=self._middle))[:, 0]
+        elif function is None:
             square = own * own - self._noise
         else:
             square = self._corrected(np.asarray(values, float), lambda x: function(x) ** 2)

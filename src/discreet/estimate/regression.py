@@ -16,7 +16,7 @@ from discreet.estimate.specification import Specification
 from discreet.manifest import Release
 
 FAMILIES = ("auto", "linear", "binary", "multinomial", "ordinal", "poisson", "quantile", "huber", "hinge")
-METHODS = ("auto", "likelihood", "corrected", "exact", "drcl", "sdrcl", "sl", "naive")
+METHODS = ("auto", "likelihood", "corrected", "exact", "box", "drcl", "sdrcl", "sl", "naive")
 #: A regression is about how the population came about, of which the population itself is a sample.
 _NO_CORRECTION = (
     "the finite-population correction is not used: coefficients describe how the population came about, not those who "
@@ -81,6 +81,8 @@ def regression(
       truth;
     * *numeric predictors* that were released together with zero-inflated Laplace noise: a corrected loss. The outcome
       is public, a numeric column of the same or of another block, or a randomised yes/no answer;
+    * numbers with noise *beside other randomised columns*, in functions and interactions, or as the outcome: a loss
+      corrected for both, inside the box of the numbers;
     * *several* randomised columns with finitely many values, on either side, also inside functions and interactions: a
       loss corrected for the randomisation, which assumes nothing about the predictors' law;
     * a randomised yes/no outcome of people in *groups* with intercepts of their own, ``"y ~ x + (1 | id)"``: the
@@ -101,9 +103,10 @@ def regression(
         For a yes/no outcome, logit by default. The last two are there for a randomised outcome only.
     missing : {"error", "drop"}
         What to do with rows in which a needed value is missing. Dropped rows are counted and reported.
-    method : {"auto", "likelihood", "corrected", "exact", "drcl", "sdrcl", "sl", "naive"}
-        "auto" is the likelihood where there is one, else the corrected loss. "corrected" is "exact"; that and the
-        others are the corrections of :func:`m_estimate`, for numeric predictors.
+    method : {"auto", "likelihood", "corrected", "exact", "box", "drcl", "sdrcl", "sl", "naive"}
+        "auto" is the likelihood where a finite column is randomised and there is one, else the corrected loss; for
+        numeric predictors the method of :func:`m_estimate` of least estimated variance, which a note names. For these
+        "corrected" is "exact"; that and the others are the methods of :func:`m_estimate`.
     tau : float, optional
         The quantile of family "quantile"; the median by default.
     threshold : float, optional

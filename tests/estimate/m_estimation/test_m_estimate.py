@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,10 +12,14 @@ from scipy import special
 from discreet import design
 from discreet.domains.box import Box
 from discreet.errors import EstimationError
-from discreet.estimate.m_estimation import losses, m_estimate
+from discreet.estimate.m_estimation import losses
+from discreet.estimate.m_estimation import m_estimate as any_estimate
 from discreet.mechanisms import GeneralizedResponse
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 from discreet.randomness import Randomness
+
+#: These are about the exact correction.
+m_estimate = partial(any_estimate, method="exact")
 
 TRUE = np.array([1.0, -0.5, 0.8])
 BOX = Box([-1, -1, 0], [1, 1, 4])
@@ -449,7 +454,10 @@ def test_results_are_frozen_and_print():
         ({"loss": "check", "method": "sdrcl"}, "second derivative"),
         ({"start": [1.0], "loss": "logistic", "outcome": np.tile([0.0, 1.0], 5)}, "3 finite numbers"),
         ({"names": ["a"]}, "names"),
-        ({"method": "box"}, "expectations"),
+        ({"method": "box", "mechanism": ZeroInflatedLaplace(MECHANISM.box, 1.0, 0.0)}, "published exactly"),
+        ({"method": "box", "mechanism": ZeroInflatedLaplace(MECHANISM.box, 1.0, 0.1, grid=0.5)}, "too coarse"),
+        ({"weights": np.zeros(10)}, "weights: row 0"),
+        ({"clusters": np.zeros(9)}, "clusters must have one entry per row"),
         ({"outcome": 7}, "coordinates"),
         ({"loss": lambda t, x, y: np.zeros(3), "start": [0.0]}, "one number per row"),
         ({"loss": lambda t, x, y: np.zeros(10)}, "needs a start"),

@@ -110,6 +110,8 @@ class CellWeights:
     @cached_property
     def _kept(self) -> Floats | None:
         """The weights of every combination of reports, where there are few enough."""
+        if not self.sources:  # nothing but numbers was randomised
+            return np.ones((1, 1, 1))
         if self._few:
             sizes = tuple(source.table.shape[0] for source in self.sources)
             return self._made(np.unravel_index(np.arange(self._space), sizes))

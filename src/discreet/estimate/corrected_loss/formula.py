@@ -11,12 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from discreet import arguments
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.corrected_loss.cells import CellWeights
 from discreet.estimate.corrected_loss.collinearity import refuse_collinear, refuse_collinear_units
 from discreet.estimate.corrected_loss.evaluation import Evaluation
 from discreet.estimate.corrected_loss.fit import fit_corrected
 from discreet.estimate.corrected_loss.linear_moments import LinearMoments, Pair, Unit
+from discreet.estimate.corrected_loss.numeric import NumericColumns, WrittenOut
 from discreet.estimate.corrected_loss.objective import CorrectedLoss, Sample
 from discreet.estimate.corrected_loss.outcome import Outcome, outcome_of
 from discreet.estimate.corrected_loss.randomised import Needed, Randomisation, randomised_column
@@ -24,6 +26,8 @@ from discreet.estimate.corrected_loss.reading import Indices, complete_rows, dis
 from discreet.estimate.corrected_loss.result import CorrectedRegression
 from discreet.estimate.formulas import Matrices, Sides, read_terms
 from discreet.estimate.formulas.expression import STATEFUL, calls_of, columns_of
+from discreet.estimate.m_estimation.box.controls import degrees, multiples
+from discreet.estimate.m_estimation.box.copies import MONTE_CARLO_SHARE
 from discreet.estimate.specification import Specification
 
 if TYPE_CHECKING:
@@ -110,6 +114,21 @@ class _Work:
         self.table, self.dropped = complete_rows(
             self.release, list(dict.fromkeys(names)), list(dict.fromkeys(checked)), self.missing
         )
+        self.records = self.table
+        self.numeric = NumericColumns.of(self.blocks, self.table)
+        self.copies: tuple[Indices, Floats] | None = None
+        if self.numeric is not None:  # numbers of copies are known
+            known = set(self.numeric.names)
+            self.blocks = {name: block for name, block in self.blocks.items() if name not in known}
+            self.public += [name for name in self.private if name in known]
+            self.private = [name for name in self.private if name not in known]
+            if not self.naive:
+                self._write_out(self.numeric.inside())
+
+    def _write_out(self, rows: WrittenOut) -> None:
+        """Work on copies of the records from here on."""
+        self.table, self.copies = rows.table, (rows.record, rows.weight)
+        self.__dict__.pop("randomisation", None)
 
     def _refuse_transforms(self) -> None:
         for factor in read_terms(self.sides.predictors).factors:
@@ -139,7 +158,7 @@ class _Work:
         return Matrices(
             self.sides.predictors,
             self.sides.variables,
-            lambda: self.table.select(read).to_batches(),
+            lambda: self.records.select(read).to_batches(),
             declared,
         )
 
@@ -159,7 +178,7 @@ class _Work:
 
     def fit(self) -> CorrectedRegression:
         """Everything put together."""
-        randomisation, outcome, matrices = self.randomisation, self.outcome(), self.matrices
+        randomisation, outcome = self.randomisation, self.outcome()
         notes = [f"{self.dropped:,} rows with a missing value were left out"] if self.dropped else []
         if randomisation.blanks:
             notes.append(
@@ -169,18 +188,65 @@ class _Work:
         if self.naive:
             notes.append("naive: the reports were taken for the truth, and nothing was corrected")
         notes += [column.merged for column in randomisation.columns if column.merged]
-        evaluation = Evaluation(matrices, randomisation.predictors, self.table, self.public)
+        fit = self._fit(self._risk(outcome), notes)
+        if self.numeric is not None and not self.naive:
+            fit = self._controlled(fit, notes)
+        return replace(fit, modelled=outcome.modelled)
+
+    def _risk(self, outcome: Outcome) -> CorrectedLoss | LinearMoments:
+        """The corrected loss of the rows at hand."""
+        randomisation = self.randomisation
+        evaluation = Evaluation(self.matrices, randomisation.predictors, self.table, self.public)
         by_moments = outcome.family.curvature == "square" and not (evaluation.mixed_at.size or randomisation.partial)
-        risk = (self._moments if by_moments else self._over_cells)(evaluation, outcome)
-        fit = fit_corrected(
+        return (self._moments if by_moments else self._over_cells)(evaluation, outcome)
+
+    def _fit(self, risk: CorrectedLoss | LinearMoments, notes: Sequence[str]) -> CorrectedRegression:
+        numeric = () if self.numeric is None else self.numeric.names
+        return fit_corrected(
             risk,
-            matrices.names,
-            [column.name for column in randomisation.columns],
+            self.matrices.names,
+            [*numeric, *(column.name for column in self.randomisation.columns)],
             notes=notes,
-            matrices=matrices,
+            matrices=self.matrices,
             weighted=self.release.survey.weight is not None,
         )
-        return replace(fit, modelled=outcome.modelled)
+
+    def _controlled(self, fit: CorrectedRegression, notes: Sequence[str]) -> CorrectedRegression:
+        """The fit with as many copies as are needed, and with the controls that fit at it.
+
+        What is corrected outside the box, where no truth is, has mean zero: :mod:`.m_estimation.box.controls`.
+        """
+        numeric = self.numeric
+        assert numeric is not None
+        share = self._share(fit)
+        if fit.converged and share > MONTE_CARLO_SHARE and numeric.copies.count < numeric.copies.most:
+            numeric = self.numeric = numeric.with_count(numeric.copies.wanted(share))
+            self._write_out(numeric.inside())
+            fit = self._fit(self._risk(self.outcome()), notes)
+            share = self._share(fit)
+        notes = [*notes, numeric.described, numeric.copies.note(share)]
+        if not fit.converged:
+            return replace(fit, notes=tuple(notes))
+        inner = self._risk(self.outcome())
+        scores, theta = inner.sample.by_record(inner.row_scores(fit.coefficients)), fit.coefficients
+        controls, inside = np.zeros_like(scores), (self.table, self.copies)
+        for part in numeric.outside():
+            self._write_out(part)
+            outer = self._risk(self.outcome())
+            controls += outer.sample.by_record(outer.row_scores(theta))
+        self.table, self.copies = inside
+        self.__dict__.pop("randomisation", None)
+        gamma = multiples(scores, controls)
+        inner.sample = replace(inner.sample, controls=controls @ gamma)
+        found = self._fit(inner, notes)
+        return replace(found, covariance=found.covariance * degrees(inner.sample.n, int(gamma.any()) * len(gamma)))
+
+    def _share(self, fit: CorrectedRegression) -> float:
+        """What the copies add to the variance of the scores."""
+        assert self.numeric is not None
+        risk = fit.risk
+        scores = risk.row_scores(np.array(fit.coefficients))
+        return self.numeric.copies.share(risk.sample.by_row(scores), risk.sample.by_record(scores))
 
     def _distinct(self, outcome: Outcome) -> tuple[Indices, Sample]:
         """The first of every set of equal rows, and the sample that points to them."""
@@ -189,7 +255,7 @@ class _Work:
             seen.append(pa.array(outcome.values[:, 0]))
         seen += [code for column in self.randomisation.columns for code in column.codes]
         first, back = distinct_rows(seen, self.table.num_rows)
-        return first, sample_of(self.release, self.table, back)
+        return first, sample_of(self.release, self.records, back, self.copies)
 
     def _over_cells(self, evaluation: Evaluation, outcome: Outcome) -> CorrectedLoss:
         """The corrected loss over every combination of true values."""

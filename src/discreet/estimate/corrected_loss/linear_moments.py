@@ -153,7 +153,10 @@ class LinearMoments:
         """Value, gradient and second derivatives."""
         c = np.append(-theta, 1.0)
         pull = self.gram @ c
-        return Moments(0.5 * float(c @ pull), -pull[:-1], self.gram[:-1, :-1], np.zeros((0, 0)))
+        value, gradient, tilt = 0.5 * float(c @ pull), -pull[:-1], self.sample.tilt
+        if tilt is not None:
+            value, gradient = value - float(tilt @ theta) / self.total, gradient - tilt / self.total
+        return Moments(value, gradient, self.gram[:-1, :-1], np.zeros((0, 0)))
 
     def row_scores(self, theta: Floats) -> Floats:
         """The gradient of every distinct row."""

@@ -7,7 +7,7 @@ in everything are one row here, with the sum of their weights.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,7 @@ from discreet.estimate.corrected_loss.cells import CellWeights
 from discreet.estimate.corrected_loss.families import Family, Statistics
 from discreet.estimate.corrected_loss.model_matrix import CellMatrix
 from discreet.estimate.likelihood.sampling import SampleSums, Sampling
+from discreet.estimate.m_estimation.box.copies import summed_by
 from discreet.estimate.m_estimation.objective import Moments
 
 #: Numbers in one working array: what a step touches stays in the second-level cache.
@@ -41,17 +42,40 @@ class Sample:
     weights : array
         Survey weights; ones where there are none.
     clusters, strata : array or None
+        Of every record.
+    records : array or None
+        The record of every row, where rows are copies of records with noise.
+    controls : array (records, parameters) or None
+        Numbers of mean zero that are taken from the scores of records.
     """
 
     distinct: NDArray[np.intp]
     weights: Floats
     clusters: NDArray[Any] | None = None
     strata: NDArray[Any] | None = None
+    records: NDArray[np.intp] | None = None
+    count: int = 0
+    controls: Floats | None = None
 
     @property
     def n(self) -> int:
-        """Number of rows."""
-        return self.distinct.size
+        """Number of rows, or of records where rows are copies."""
+        return self.distinct.size if self.records is None else self.count
+
+    @property
+    def tilt(self) -> Floats | None:
+        """What is taken from the sum of the scores."""
+        return None if self.controls is None else np.asarray(self.controls.sum(axis=0))
+
+    def by_row(self, scores: Floats) -> Floats:
+        """The weighed score of every row, from those of distinct rows."""
+        return np.asarray(scores[self.distinct] * self.weights[:, None])
+
+    def by_record(self, scores: Floats) -> Floats:
+        """The score of every record, from those of distinct rows."""
+        assert self.records is not None
+        total = summed_by(self.records, self.by_row(scores), self.n)
+        return total if self.controls is None else total - self.controls
 
     def summed(self, count: int, power: int = 1) -> Floats:
         """The sum of the weights (or their squares) over the rows of each distinct row."""
@@ -59,21 +83,35 @@ class Sample:
 
     def meat(self, scores: Floats) -> tuple[Floats, Sampling | None]:
         """``Σ ω² s s'`` from the scores of distinct rows, times n/(n − 1); or summed by cluster and stratum."""
+        if self.records is not None:
+            single = self.by_record(scores)
+            if self.clusters is None and self.strata is None:
+                return single.T @ single * (self.n / (self.n - 1)), None
+            return _linearised([(self.strata, self.clusters, single)], scores.shape[1])
         if self.clusters is None and self.strata is None:
             squared = self.summed(len(scores), 2)
             return (scores * squared[:, None]).T @ scores * (self.n / (self.n - 1)), None
-        sums = SampleSums(scores.shape[1])
-        for start in range(0, self.n, _SCORE_ROWS):
-            rows = slice(start, start + _SCORE_ROWS)
-            single = scores[self.distinct[rows]] * self.weights[rows, None]
-            sums.add(
-                None if self.strata is None else self.strata[rows],
-                None if self.clusters is None else self.clusters[rows],
-                single,
-            )
-        sampling = sums.finished()
-        assert sampling is not None
-        return sampling.scores, sampling
+        return _linearised(
+            (
+                (
+                    None if self.strata is None else self.strata[rows],
+                    None if self.clusters is None else self.clusters[rows],
+                    scores[self.distinct[rows]] * self.weights[rows, None],
+                )
+                for rows in (slice(start, start + _SCORE_ROWS) for start in range(0, self.n, _SCORE_ROWS))
+            ),
+            scores.shape[1],
+        )
+
+
+def _linearised(chunks: Iterable[tuple[Any, Any, Floats]], size: int) -> tuple[Floats, Sampling]:
+    """Scores of rows with their strata and clusters, summed."""
+    sums = SampleSums(size)
+    for strata, clusters, single in chunks:
+        sums.add(strata, clusters, single)
+    sampling = sums.finished()
+    assert sampling is not None
+    return sampling.scores, sampling
 
 
 class CorrectedLoss:
@@ -200,6 +238,9 @@ class CorrectedLoss:
         flat, square = gradient.reshape(-1), hessian.reshape(K * p, K * p)
         if self.transform is not None:
             flat, square = self.transform.T @ flat, self.transform.T @ square @ self.transform
+        tilt = self.sample.tilt
+        if tilt is not None:
+            value, flat = value - float(tilt @ theta), flat - tilt
         return Moments(value / self.total, flat / self.total, square / self.total, np.zeros((0, 0)))
 
     def row_scores(self, theta: Floats) -> Floats:

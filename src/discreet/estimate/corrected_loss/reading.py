@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.checks import checked_weights
 from discreet.estimate.corrected_loss.objective import Sample
@@ -56,8 +57,18 @@ def distinct_rows(columns: Sequence[pa.Array | NDArray[Any]], rows: int) -> tupl
     return first, back
 
 
-def sample_of(release: Release, table: pa.Table, distinct: Indices) -> Sample:
-    """Weights, clusters and strata as the manifest names them."""
+def sample_of(
+    release: Release, table: pa.Table, distinct: Indices, copies: tuple[Indices, Floats] | None = None
+) -> Sample:
+    """Weights, clusters and strata as the manifest names them.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The records.
+    copies : (record, weight), optional
+        Where rows are copies of records: whose they are, and what they weigh.
+    """
     survey = release.survey
     weights = np.ones(table.num_rows)
     if survey.weight is not None:
@@ -66,4 +77,8 @@ def sample_of(release: Release, table: pa.Table, distinct: Indices) -> Sample:
     def labels(name: str | None) -> NDArray[Any] | None:
         return None if name is None else np.asarray(plain(table[name]).to_numpy(zero_copy_only=False))
 
-    return Sample(distinct, weights, labels(survey.cluster), labels(survey.strata))
+    cluster, strata = labels(survey.cluster), labels(survey.strata)
+    if copies is None:
+        return Sample(distinct, weights, cluster, strata)
+    record, own = copies
+    return Sample(distinct, weights[record] * own, cluster, strata, record, table.num_rows)

@@ -13,7 +13,7 @@ reports always give the same answer.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,25 +78,34 @@ def second_moments(sample: Sample, target: Floats) -> SecondMoments:
     zero, own = sample.mechanism.zero_probability, sample.outcome_noise
     noise = np.zeros(p)
     noise[:d] = (1 - zero) * sample.mechanism.noise_scale**2
-    matrix = _averaged(x1, x1)
-    power = float(np.mean(target**2))
+    weighed = _by_weight(sample)
+    matrix = _averaged(weighed(x1), x1)
+    power = float(np.mean(weighed(target[:, None])[:, 0] * target))
     if own is not None:
         power -= (1 - own.zero_probability) * float(own.noise_scale[0]) ** 2
-    plain = SecondMoments(Average(matrix - np.diag(noise)), Average(_averaged(x1, target[:, None])[..., 0]), power)
+    plain = SecondMoments(
+        Average(matrix - np.diag(noise)), Average(_averaged(weighed(x1), target[:, None])[..., 0]), power
+    )
     if zero == 0:
         return plain
-    square, cross, size = np.zeros_like(matrix), np.zeros(matrix.shape[:2]), 0.0
+    square, along, size = np.zeros_like(matrix), np.zeros(matrix.shape[:2]), 0.0
     for weight, x, y in _copies(sample, outcome=sample.joint):
         kept = _clipped(x, sample)
         aim = np.clip(y, *_outcome_bounds(sample)) if sample.joint and y is not None else target
-        square += weight * _averaged(kept, kept)
-        cross += weight * _averaged(kept, aim[:, None])[..., 0]
-        size += weight * float(np.mean(aim**2))
+        square += weight * _averaged(weighed(kept), kept)
+        along += weight * _averaged(weighed(kept), aim[:, None])[..., 0]
+        size += weight * float(np.mean(weighed(aim[:, None])[:, 0] * aim))
     spread = column_spread(sample)
     unit = np.outer(spread, spread)
-    clipped = SecondMoments(Average(square), Average(cross), size if sample.joint else power)
+    clipped = SecondMoments(Average(square), Average(along), size if sample.joint else power)
     noisier = (clipped.square.variance / unit**2).sum() > (plain.square.variance / unit**2).sum()
     return plain if noisier else clipped
+
+
+def _by_weight(sample: Sample) -> Callable[[Floats], Floats]:
+    """Multiplies rows by their survey weights, where there are any."""
+    weights = sample.row_weights
+    return (lambda rows: rows) if weights is None else (lambda rows: rows * weights[:, None])
 
 
 def as_they_are(x: Floats, target: Floats) -> SecondMoments:

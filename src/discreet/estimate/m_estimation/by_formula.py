@@ -35,7 +35,7 @@ def numeric_predictors(asked: Specification) -> MEstimate:
     assert block is not None
     outcome = _Outcome.of(asked, block, family)
     matrices = asked.matrices()
-    rows = asked.rows(outcome.answers, [*private, *outcome.columns], survey=False)
+    rows = asked.rows(outcome.answers, [*private, *outcome.columns])
     batch = joined(rows.batches())
     assert batch.table is not None
     columns = matrices.matrix(batch.table)
@@ -44,16 +44,16 @@ def numeric_predictors(asked: Specification) -> MEstimate:
         loss,
         np.column_stack([_numbers(batch.table, name) for name in inside]),
         _coordinates(block, inside),
-        method="exact" if asked.method in ("auto", "corrected") else asked.method,
+        method="exact" if asked.method == "corrected" else asked.method,
         public=columns if columns.shape[1] else None,
         outcome=len(private) if outcome.joint else outcome.read(asked, batch.table, batch.codes),
         outcome_mechanism=outcome.mechanism,
         names=[*private, *matrices.names],
+        weights=batch.weights,
+        strata=_labels(batch.strata),
+        clusters=_labels(batch.clusters),
     )
-    survey = asked.release.survey
-    unused = any(name is not None for name in (survey.weight, survey.strata, survey.cluster))
-    note = "the survey weights, strata and clusters of the manifest are not used by this kind of regression"
-    return asked.finished(fit, family, rows, *([note] if unused else []))
+    return asked.finished(fit, family, rows)
 
 
 def _loss(asked: Specification, family: str) -> Any:
@@ -105,6 +105,11 @@ class _Outcome:
         if self.mechanism is not None:
             return _numbers(table, asked.outcome)
         return asked.public_outcome(table, self.family)
+
+
+def _labels(given: Any) -> Any:
+    """Labels of rows as an array."""
+    return given.to_numpy(zero_copy_only=False) if isinstance(given, pa.Array) else given
 
 
 def _coordinates(block: Block, names: list[str]) -> ZeroInflatedLaplace:

@@ -31,7 +31,9 @@ def corrected_objective(loss: IndexLoss, sample: Sample, method: str, randomness
     if method in ("exact", "naive"):
         second = design
     elif sample.joint:
-        raise EstimationError('an outcome among the reports is corrected by the methods "exact" and "naive" only')
+        raise EstimationError(
+            'an outcome among the reports is corrected by the methods "exact", "box" and "naive" only'
+        )
     else:
         second = np.concatenate([mechanism.doubly_randomized(sample.private, randomness), sample.public], axis=1)
     views = {
@@ -41,11 +43,13 @@ def corrected_objective(loss: IndexLoss, sample: Sample, method: str, randomness
         "sdrcl": (View(design, 1.0, 0.0), View(second, 0.0, 1 - zero)),
         "sl": (View(second, 1.0, 1.0),),
     }[method]
+    rows = sample.row_weights
     if sample.weights is not None:
+        undone = sample.weights if rows is None else sample.weights * rows[:, None]
         truths = [np.full(sample.n, float(value)) for value in (0, 1)]
         outcomes: tuple[tuple[Floats, Floats | None], ...] = tuple(
-            (truth, sample.weights[:, value]) for value, truth in enumerate(truths)
+            (truth, undone[:, value]) for value, truth in enumerate(truths)
         )
     else:
-        outcomes = ((np.where(y > 0, 1.0, 0.0) if loss.name == "hinge" else y, None),)
+        outcomes = ((np.where(y > 0, 1.0, 0.0) if loss.name == "hinge" else y, rows),)
     return Objective(loss, views, outcomes, Noise(zero, variances, outcome, other))

@@ -8,10 +8,10 @@ import numpy as np
 
 from discreet.arguments import Floats
 from discreet.estimate.m_estimation import kinked
+from discreet.estimate.m_estimation.box.objective import Risk
 from discreet.estimate.m_estimation.first_guess import Guess
 from discreet.estimate.m_estimation.influence import LIMIT, decided_by_few, share_of_few
 from discreet.estimate.m_estimation.losses import Check, Huber, IndexLoss, Poisson, Squared
-from discreet.estimate.m_estimation.objective import Objective
 from discreet.estimate.m_estimation.result import MEstimate, sandwich
 from discreet.estimate.m_estimation.sample import Sample
 from discreet.estimate.m_estimation.solver import Solution
@@ -25,7 +25,7 @@ _FEW = 20
 
 
 def assemble(
-    objective: Objective,
+    objective: Risk,
     solution: Solution,
     bent: kinked.KinkedFit | None,
     sample: Sample,
@@ -35,10 +35,15 @@ def assemble(
     earlier: MEstimate | None,
     needed: float,
     problem: str | None,
+    inflation: float = 1.0,
 ) -> tuple[MEstimate, float]:
     """The result, and the rows that it would need."""
-    moments = (objective if bent is None else bent.scores).moments(solution.theta)
+    scored = objective if bent is None else bent.scores
+    moments = scored.moments(solution.theta)
     n, scores, hessian = sample.n, moments.scores, moments.hessian if bent is None else bent.curvature.matrix
+    if not sample.design.plain:
+        scores = sample.design.meat(scored.row_scores(solution.theta))
+    scores = scores * inflation
     if earlier is not None:
         total = n + earlier.n
         scores = (n * scores + earlier.n * np.array(earlier.scores)) / total
@@ -72,7 +77,7 @@ def assemble(
     return result, needed
 
 
-def _explodes(objective: Objective, theta: Floats, hessian: Floats) -> str | None:
+def _explodes(objective: Risk, theta: Floats, hessian: Floats) -> str | None:
     """Why a minimum of a loss that grows without bound outside the box is not to be trusted, or None."""
     problem = objective.loss.check(objective.noise.q(theta))
     if problem is not None:
@@ -82,7 +87,7 @@ def _explodes(objective: Objective, theta: Floats, hessian: Floats) -> str | Non
 
 
 def _needed(
-    objective: Objective,
+    objective: Risk,
     solution: Solution,
     converged: bool,
     guess: Guess,
@@ -121,7 +126,13 @@ def _needed(
 
 
 def _status(
-    objective: Objective, solution: Solution, converged: bool, guess: Guess, more: float, n: int, method: str
+    objective: Risk,
+    solution: Solution,
+    converged: bool,
+    guess: Guess,
+    more: float,
+    n: int,
+    method: str,
 ) -> str:
     """What happened; a number of rows only where it was estimated."""
     rows = f"about {_round_up(max(more * n, n + 1)):,} rows" if more > 1 and n >= _FEW else "more rows"

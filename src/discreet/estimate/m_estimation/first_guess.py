@@ -11,6 +11,7 @@ import numpy as np
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.m_estimation import bounded
+from discreet.estimate.m_estimation.box.objective import Risk
 from discreet.estimate.m_estimation.losses import IndexLoss, Poisson, Squared
 from discreet.estimate.m_estimation.objective import Noise, Objective
 from discreet.estimate.m_estimation.result import MEstimate
@@ -53,23 +54,24 @@ class Guess:
 
 
 def first_guess(objective: Objective, sample: Sample, method: str) -> Guess:
-    """Least squares on true records: bounded moments, but for the squared loss its own, corrected squares."""
+    """Least squares on true records: bounded moments, but for the exact squared loss its own, corrected squares."""
     x = objective.views[0].design
     target = np.zeros(sample.n)
     factor = 1.0
-    for y, weight in objective.outcomes:
+    for value, (y, _) in enumerate(objective.outcomes):
         shifted, factor = objective.loss.start(y)
-        target += shifted if weight is None else shifted * weight
+        target += shifted if sample.weights is None else shifted * sample.weights[:, value]
     if method == "naive":
         taken = bounded.as_they_are(x, target)
         solution = np.linalg.lstsq(np.array(objective.gram), x.T @ target / sample.n, rcond=None)[0]
         return Guess(np.asarray(solution * factor, float), taken, None, True, 1.0)
     scale = 1 / bounded.column_spread(sample)
     moments = None
-    if isinstance(objective.loss, Squared):
+    if isinstance(objective.loss, Squared) and method != "box":
         noise = objective.noise
         matrix = objective.gram - np.diag((1.0 if method == "sl" else 1 - noise.zero) * noise.variances)
-        vector = x.T @ target / sample.n
+        weights = sample.row_weights
+        vector = x.T @ (target if weights is None else target * weights) / sample.n
         values, vectors = np.linalg.eigh(matrix * np.outer(scale, scale))
         # Standard error of the smallest eigenvalue: that of the mean of (v'x)².
         part = x[: min(sample.n, 20_000)] @ (vectors[:, 0] * scale)
@@ -86,7 +88,7 @@ def first_guess(objective: Objective, sample: Sample, method: str) -> Guess:
     return Guess(solution * factor, moments, matrix, bool(values[0] > _IDENTIFIED * error), more)
 
 
-def closed_form(objective: Objective, guess: Floats) -> Solution:
+def closed_form(objective: Risk, guess: Floats) -> Solution:
     """The squared loss: one linear system, whatever the method."""
     moments = objective.moments(guess * 0.0, scores=False)
     # Columns may be years and cents: each is measured by its own size.
@@ -99,7 +101,7 @@ def closed_form(objective: Objective, guess: Floats) -> Solution:
 
 
 def starting_points(
-    objective: Objective, start: Floats | None, guess: Guess, scale: Floats, earlier: MEstimate | None
+    objective: Risk, start: Floats | None, guess: Guess, scale: Floats, earlier: MEstimate | None
 ) -> tuple[list[Floats], Floats, float]:
     """Where to search from, in which units, and how far."""
     p = guess.theta.size

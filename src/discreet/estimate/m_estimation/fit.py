@@ -13,6 +13,9 @@ from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.m_estimation import bounded, functionals, general, kinked
+from discreet.estimate.m_estimation.box.fit import fit_box
+from discreet.estimate.m_estimation.box.inside import is_coarse, need_exact_records, refuse_coarse_grid
+from discreet.estimate.m_estimation.choice import least_variance
 from discreet.estimate.m_estimation.corrections import corrected_objective
 from discreet.estimate.m_estimation.diagnosis import assemble, loss_text
 from discreet.estimate.m_estimation.first_guess import (
@@ -24,7 +27,6 @@ from discreet.estimate.m_estimation.first_guess import (
 )
 from discreet.estimate.m_estimation.identification import obstacle
 from discreet.estimate.m_estimation.losses import (
-    Autodiff,
     Expectation,
     Huber,
     IndexLoss,
@@ -36,6 +38,7 @@ from discreet.estimate.m_estimation.objective import Objective
 from discreet.estimate.m_estimation.outcomes import check_outcome
 from discreet.estimate.m_estimation.result import MEstimate
 from discreet.estimate.m_estimation.sample import METHODS, Sample, labels_of, read_sample
+from discreet.estimate.m_estimation.semiparametric import fit as semiparametric
 from discreet.estimate.m_estimation.solver import Solution, best_of
 from discreet.estimate.m_estimation.units import loss_in, result_in, sample_in, unit_of
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
@@ -47,13 +50,16 @@ def m_estimate(
     reports: Any,
     mechanism: ZeroInflatedLaplace,
     start: Any = None,
-    method: str = "exact",
+    method: str = "auto",
     public: Any = None,
     outcome: Any = None,
     outcome_mechanism: Any = None,
     *,
     names: Sequence[str] | None = None,
     randomness: Randomness | None = None,
+    weights: Any = None,
+    strata: Any = None,
+    clusters: Any = None,
 ) -> MEstimate:
     """Minimise the expected loss over *true* records, from privatised ones.
 
@@ -68,10 +74,13 @@ def m_estimate(
     mechanism : ZeroInflatedLaplace
     start : array, optional
         A first guess.
-    method : {"exact", "drcl", "sdrcl", "sl", "naive", "box"}
+    method : {"auto", "exact", "box", "likelihood", "drcl", "sdrcl", "sl", "naive"}
         How the loss is corrected. "exact" is unbiased with the smallest variance among functions that are unbiased
-        for every x; "drcl", "sdrcl" and "sl" are those of zil2025, with x2 drawn here; "naive" ignores the noise;
-        "box" (expectations in one dimension only) also uses that x lies in the box.
+        for every x; "box" also uses that x lies in the box, and never evaluates the loss outside it (it needs a zero
+        probability above 0); "likelihood" estimates the law of up to three numbers on cells and maximises the
+        likelihood of a logistic, probit or Poisson model; "auto" fits those of the three that are valid here and keeps
+        the one of least estimated variance, which a note names. "drcl", "sdrcl" and "sl" are those of zil2025, with x2
+        drawn here; "naive" ignores the noise.
     public : array (n, k), optional
         Covariates that were not randomised; a column of ones is an intercept. Their coefficients come last.
     outcome : array (n,) or int, optional
@@ -82,6 +91,8 @@ def m_estimate(
     names : sequence of str, optional
     randomness : Randomness, optional
         For the methods that draw x2.
+    weights, strata, clusters : array (n,), optional
+        Of a survey: positive weights, and labels; standard errors are linearised over them.
 
     Returns
     -------
@@ -101,17 +112,65 @@ def m_estimate(
     method = arguments.choice(method, "method", METHODS, EstimationError)
     if names is not None and not isinstance(names, str):  # one text is refused where the number of names is known
         names = arguments.listed(names, "names", EstimationError)
-    sample = read_sample(reports, mechanism, public, outcome, outcome_mechanism)
-    if method == "drcl" and mechanism.zero_probability == 0:
-        raise EstimationError(f'the method "{method}" needs a zero probability above 0')
-    if isinstance(chosen, Expectation):
-        return functionals.expectation(chosen, sample, method, names, randomness)
+    sample = read_sample(
+        reports, mechanism, public, outcome, outcome_mechanism, weights=weights, strata=strata, clusters=clusters
+    )
+    given = (chosen, sample, start, names, randomness)
+    if method != "auto":
+        return _by(method, *given)
+    spread = bounded.column_spread(sample) if isinstance(chosen, IndexLoss) else None
+    return least_variance({one: partial(_by, one, *given) for one in _valid(chosen, sample)}, spread)
+
+
+def _valid(loss: Any, sample: Sample) -> tuple[str, ...]:
+    """The methods that "auto" compares, the preferred one first."""
+    mechanisms = [sample.mechanism, *([sample.outcome_noise] if sample.outcome_noise is not None else [])]
+    if any(one.zero_probability == 0 or is_coarse(one) for one in mechanisms):
+        return ("exact",)
+    if not isinstance(loss, IndexLoss):
+        return ("box", "exact")
+    return ("box", "exact") if semiparametric.obstacle(loss, sample) else ("box", "exact", "likelihood")
+
+
+def _by(
+    method: str, loss: Any, sample: Sample, start: Any, names: Sequence[str] | None, randomness: Randomness | None
+) -> MEstimate:
+    """The fit by one method."""
     if method == "box":
-        raise EstimationError('the method "box" is for expectations of functions of one coordinate')
-    if not isinstance(chosen, IndexLoss):
-        assert callable(chosen) or isinstance(chosen, Autodiff)
-        return general.fit(chosen, sample, start, method, names, randomness)
-    return fit_index(chosen, sample, start, method, names, randomness)
+        need_exact_records(sample.mechanism)
+        if not isinstance(loss, Expectation):
+            refuse_coarse_grid(sample.mechanism)
+    if method == "drcl" and sample.mechanism.zero_probability == 0:
+        raise EstimationError(f'the method "{method}" needs a zero probability above 0')
+    if method == "likelihood":
+        if not isinstance(loss, IndexLoss):
+            raise EstimationError('the method "likelihood" needs a model of the outcome: logistic, probit or poisson')
+        return _by_likelihood(loss, sample, start, names, randomness)
+    if isinstance(loss, Expectation):
+        return functionals.expectation(loss, sample, method, names, randomness)
+    if not isinstance(loss, IndexLoss):
+        return general.fit(loss, sample, start, method, names, randomness)
+    return fit_index(loss, sample, start, method, names, randomness)
+
+
+def _by_likelihood(
+    loss: IndexLoss, sample: Sample, start: Any, names: Sequence[str] | None, randomness: Randomness | None
+) -> MEstimate:
+    """Maximum likelihood from corrected least squares; more rows are added by the method "box"."""
+    check_outcome(loss, sample, "likelihood")
+    p = sample.private.shape[1] + sample.public.shape[1]
+    labels = _names(names, sample, p)
+    problem = semiparametric.obstacle(loss, sample) or obstacle(loss, sample, labels, False)
+    if problem is not None:
+        raise EstimationError(problem)
+    if start is None:
+        objective = corrected_objective(loss, sample, "exact", None)
+        first = first_guess(objective, sample, "box").theta
+    else:
+        first = given_start(start, p)
+    fit = semiparametric.fit_likelihood(loss, sample, first, labels)
+    again = partial(_update, loss=loss, sample=sample, method="box", names=labels)
+    return replace(fit, _again=partial(again, randomness=randomness, needed=0.0))
 
 
 def fit_index(
@@ -167,16 +226,25 @@ def _fit_scaled(
     needed: float,
 ) -> tuple[MEstimate, IndexLoss, float]:
     """The fit, the loss with everything chosen, and the rows that it would need."""
-    objective = corrected_objective(loss, sample, method, randomness)
+    boxed = method == "box"
+    objective = corrected_objective(loss, sample, "exact" if boxed else method, randomness)
+    before = None
     if earlier is not None:
-        curvature = np.array(earlier.hessian)
-        objective = replace(objective, earlier=(np.array(earlier.coefficients), curvature, float(earlier.n)))
+        before = (np.array(earlier.coefficients), np.array(earlier.hessian), float(earlier.n))
+        objective = replace(objective, earlier=before)
     guess = first_guess(objective, sample, method)
     if isinstance(loss, Huber) and loss.threshold is None:
         loss = replace(loss, threshold=Huber.efficient * guess.bends_over(loss, guess.theta))
         objective = objective.with_loss(loss)
-    found = _found(objective, sample, start, guess, earlier)
     problem = obstacle(loss, sample, labels, earlier is not None)
+    if boxed:
+        made = fit_box(loss, sample, start, guess, before)
+        found = made.solution, made.bent
+        result, needed = assemble(
+            made.objective, *found, sample, labels, method, guess, earlier, needed, problem, made.inflation
+        )
+        return replace(result, notes=(*result.notes, *made.notes)), loss, needed
+    found = _found(objective, sample, start, guess, earlier)
     result, needed = assemble(objective, *found, sample, labels, method, guess, earlier, needed, problem)
     return result, loss, needed
 
@@ -213,15 +281,18 @@ def _update(
     randomness: Randomness | None,
     needed: float,
 ) -> MEstimate:
-    if sample.joint:
-        raise EstimationError("an estimate whose outcome is among the reports cannot be updated")
-    if sample.weights is not None:
-        raise EstimationError("an estimate with a randomised yes/no outcome cannot be updated; fit all rows")
+    if not sample.design.plain:
+        raise EstimationError("an estimate with survey weights, strata or clusters cannot be updated; fit all rows")
     if not before.converged:
         raise EstimationError("an estimate that did not converge cannot be updated; fit all rows")
-    if np.ndim(outcome) == 0 and outcome is not None:
+    if sample.joint:
+        if outcome is not None:
+            raise EstimationError("the outcome is a coordinate of the reports, as before; leave it out")
+        fresh = read_sample(reports, sample.whole, public, sample.outcome_given, None)
+    elif np.ndim(outcome) == 0 and outcome is not None:
         raise EstimationError("the outcome of an update must be one number per report, as before")
-    fresh = read_sample(reports, sample.mechanism, public, outcome, sample.outcome_noise)
+    else:
+        fresh = read_sample(reports, sample.mechanism, public, outcome, sample.outcome_given)
     if fresh.public.shape[1] != sample.public.shape[1]:
         raise EstimationError(f"public must have {sample.public.shape[1]} columns, as before")
     return fit_index(loss, fresh, None, method, names, randomness, earlier=before, needed=needed)

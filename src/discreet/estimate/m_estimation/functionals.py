@@ -10,6 +10,8 @@ import numpy as np
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
+from discreet.estimate.m_estimation.box.expectation import box_answers
+from discreet.estimate.m_estimation.box.inside import is_coarse
 from discreet.estimate.m_estimation.losses import Expectation
 from discreet.estimate.m_estimation.result import MEstimate
 from discreet.estimate.m_estimation.sample import Sample, labels_of
@@ -17,8 +19,6 @@ from discreet.randomness import Randomness
 
 #: Cells of the grid on which the average over one-dimensional Laplace noise is carried along.
 _CELLS = 1 << 15
-#: A grid above the scale of the noise over this is coarse.
-_COARSE = 20
 #: Draws per row in more than one dimension are doubled from the first number, at most to the last, until what they
 #: add to the variance is below this share of it.
 _FIRST_DRAWS, _MOST_DRAWS, MONTE_CARLO_SHARE = 8, 1024, 0.05
@@ -32,9 +32,10 @@ def expectation(
         raise EstimationError("an expectation is of a function of the reports alone: no outcome, no public columns")
     answers, notes = corrected_answers(loss, sample, method, randomness)
     n = sample.n
-    mean = answers.mean(axis=0)
-    centred = answers - mean
-    scores = centred.T @ centred / n
+    rows = sample.row_weights
+    mean = answers.mean(axis=0) if rows is None else rows @ answers / n
+    centred = (answers - mean) if rows is None else (answers - mean) * rows[:, None]
+    scores = sample.design.meat(centred)
     k = mean.size
     labels = labels_of([f"f{j + 1}" for j in range(k)] if names is None else names, k, "function")
     covariance = scores / (n - 1) if n > 1 else np.full((k, k), math.nan)
@@ -59,7 +60,9 @@ def corrected_answers(
 ) -> tuple[Floats, list[str]]:
     """The corrected function of every row, n × k, and what to know about it."""
     notes = ["the noise was ignored: this is biased"] if method == "naive" else []
-    coarse = is_coarse(sample)
+    coarse = is_coarse(sample.mechanism)
+    if method == "box" and not coarse:
+        return box_answers(_rows_of(loss.function, "the function"), sample)
     if coarse and method != "naive" and (loss.laplacian is None or method == "box"):
         _check_grid(sample, method)
         step = sample.mechanism.grid[0]
@@ -73,12 +76,6 @@ def corrected_answers(
     return answers, notes
 
 
-def is_coarse(sample: Sample) -> bool:
-    """Whether rounding shows: the grid is above a twentieth of the scale of the noise."""
-    mechanism = sample.mechanism
-    return any(_COARSE * step > one / math.sqrt(2) for step, one in zip(mechanism.grid, mechanism.scale, strict=True))
-
-
 def _check_grid(sample: Sample, method: str) -> None:
     """On a coarse grid a function that may jump is corrected exactly in one dimension, and not at all in more."""
     if sample.mechanism.dimension == 1 and method == "exact":
@@ -86,7 +83,7 @@ def _check_grid(sample: Sample, method: str) -> None:
     what = 'use the method "exact"' if sample.mechanism.dimension == 1 else "release on a finer grid"
     what += "" if method == "box" else ", or give the Laplacian of a smooth function"
     raise EstimationError(
-        f"the grid is too coarse for the noise (above a {_COARSE}th of its scale) to correct a function that may jump "
+        f"the grid is too coarse for the noise (above a 20th of its scale) to correct a function that may jump "
         f'or bend by the method "{method}": {what}'
     )
 
@@ -146,10 +143,6 @@ def corrected(loss: Expectation, sample: Sample, method: str, randomness: Random
     f = _rows_of(loss.function, "the function")
     if method == "naive":
         return f(x1)
-    if method == "box":
-        from discreet.estimate.m_estimation.box_method import box_corrected
-
-        return box_corrected(f, mechanism, x1)
     if method == "exact" and zero > 0:
         if mechanism.dimension == 1:
             average = _average_on_a_line(f, x1[:, 0], math.sqrt(zero / 2) * float(scale[0]))
@@ -213,7 +206,10 @@ def _rows_of(function: Callable[[Floats], Any], what: str) -> Callable[[Floats],
         if value.ndim != 2 or value.shape[0] != x.shape[0] or value.shape[1] == 0:
             raise EstimationError(f"{what} must return one number per row ({x.shape[0]}), not {value.shape}")
         if not np.isfinite(value).all():
-            raise EstimationError(f"{what} must return finite numbers, also outside the box")
+            raise EstimationError(
+                f"{what} must return finite numbers, also outside the box; with the method "
+                '"box" it is not evaluated there'
+            )
         return value
 
     return checked

@@ -12,14 +12,23 @@ import numpy as np
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
+from discreet.estimate.m_estimation.box.controls import degrees
+from discreet.estimate.m_estimation.box.inside import Inside
+from discreet.estimate.m_estimation.box.own_loss import box_rows
 from discreet.estimate.m_estimation.functionals import MONTE_CARLO_SHARE, monte_carlo_note
 from discreet.estimate.m_estimation.influence import LIMIT, decided_by_few, share_of_few
 from discreet.estimate.m_estimation.losses import Autodiff
+from discreet.estimate.m_estimation.numerical import (
+    RowFunction,
+    check_start,
+    curvature,
+    difference,
+    laplacian,
+    minimise,
+)
 from discreet.estimate.m_estimation.result import MEstimate, sandwich
 from discreet.estimate.m_estimation.sample import Sample, labels_of, numbers
 from discreet.randomness import Randomness
-
-RowFunction = Callable[[Floats], Floats]
 
 #: Draws of S over which "exact" averages at first, and at most; more only shrink the Monte Carlo part of the variance.
 _FIRST_DRAWS, _MOST_DRAWS = 4, 512
@@ -50,13 +59,15 @@ def fit(
         raise EstimationError("start must be finite numbers, one per parameter")
     fallback = [f"theta{j + 1}" for j in range(theta.size)]
     labels = labels_of(fallback if names is None else names, theta.size, "parameter")
-    own = loss if isinstance(loss, Autodiff) else _checked(loss, sample.n)
+    own = loss if isinstance(loss, Autodiff) else _checked(loss)
+    # With the box a loss is never evaluated outside it.
+    seen = replace(sample, private=Inside.of(sample.mechanism).clip(sample.private)) if method == "box" else sample
     # Numerical steps suit parameters of about one; a start far away says little about the units near the minimum.
     for _ in range(2):
-        unit, size = _units(own, sample, theta)
+        unit, size = _units(own, seen, theta)
         result = _fit_in_units(_rescaled(own, unit, size), sample, theta / unit, method, labels, randomness)
         theta = np.array(result.coefficients) * unit
-        again, _ = _units(own, sample, theta)
+        again, _ = _units(own, seen, theta)
         if not result.converged or np.max(np.abs(np.log(again / unit))) < math.log(_OTHER_UNITS):
             break
     square = np.outer(unit, unit)
@@ -117,18 +128,22 @@ def _fit_in_units(
 ) -> MEstimate:
     notes = ["the noise was ignored: these parameters are biased"] if method == "naive" else []
     draws: list[Floats] = []
-    if method == "exact" and sample.mechanism.zero_probability > 0:
+    inflation = 1.0
+    if method == "box":
+        theta, converged, gradient, inflation, note = _over_the_box(loss, sample, theta)
+        notes.append(note)
+    elif method == "exact" and sample.mechanism.zero_probability > 0:
         theta, converged, share = _with_enough_draws(loss, sample, theta, draws, randomness)
         notes.append(monte_carlo_note(len(draws), share))
         value, gradient = _row_functions(loss, sample, method, draws, randomness)
     else:
         value, gradient = _row_functions(loss, sample, method, draws, randomness)
-        _check_start(value, gradient, theta)
-        theta, converged = _minimise(value, gradient, theta)
+        check_start(value, gradient, theta)
+        theta, converged = minimise(value, gradient, theta)
     with np.errstate(all="ignore"):
         slopes = gradient(theta)
-        scores = slopes.T @ slopes / sample.n
-        hessian = _hessian(gradient, theta, scores, sample.n)
+        scores = inflation * sample.design.meat(slopes)
+        hessian = curvature(gradient, theta, scores, sample.n)
     covariance = sandwich(hessian, scores, sample.n)
     converged = converged and bool(np.isfinite(covariance).all())
     status = "converged" if converged else "no minimum was found: try another start, more rows or a smoother loss"
@@ -150,6 +165,41 @@ def _fit_in_units(
     )
 
 
+def _over_the_box(
+    loss: Callable[..., Any] | Autodiff, sample: Sample, theta: Floats
+) -> tuple[Floats, bool, RowFunction, float, str]:
+    """Fit over copies inside the box, as many as are needed, and again with the controls that fit there.
+
+    Returns θ, whether a minimum was found, the gradient of every record, what the variance is multiplied by for the
+    multiples of the controls, and a note.
+    """
+    if isinstance(loss, Autodiff):
+        plain, slope = loss.compiled(sample.outcome is not None)
+    else:
+        plain = loss
+        slope = partial(_own_gradient, loss)
+    rows = box_rows(plain, slope, sample)
+    check_start(rows.values, rows.gradients, theta, "everywhere in the box")
+    while True:
+        theta, converged = minimise(rows.values, rows.gradients, theta)
+        with np.errstate(all="ignore"):
+            share = rows.monte_carlo_share(theta) if converged else 0.0
+        if not share > MONTE_CARLO_SHARE or rows.copies.count >= rows.copies.most:
+            break
+        rows = rows.with_count(rows.copies.wanted(share))
+    note = rows.copies.note(share)
+    if not converged:
+        return theta, False, rows.gradients, 1.0, note
+    rows, fitted = rows.controlled(theta)
+    if fitted:
+        theta, converged = minimise(rows.values, rows.gradients, theta)
+    return theta, converged, rows.gradients, degrees(sample.n, fitted), note
+
+
+def _own_gradient(loss: Callable[..., Floats], theta: Floats, x: Floats, *y: Floats) -> Floats:
+    return difference(partial(_at, loss, x, y), theta)
+
+
 def _with_enough_draws(
     loss: Callable[..., Any] | Autodiff,
     sample: Sample,
@@ -169,8 +219,8 @@ def _with_enough_draws(
         draws.extend(_second(sample, randomness) for _ in range(wanted - len(draws)))
         value, gradient = _row_functions(loss, sample, "exact", draws, randomness)
         if len(draws) == _FIRST_DRAWS:
-            _check_start(value, gradient, theta)
-        theta, converged = _minimise(value, gradient, theta)
+            check_start(value, gradient, theta)
+        theta, converged = minimise(value, gradient, theta)
         with np.errstate(all="ignore"):
             share = _monte_carlo_share(loss, sample, theta, draws, gradient(theta))
         if not converged or share <= MONTE_CARLO_SHARE or len(draws) >= most:
@@ -190,7 +240,7 @@ def _monte_carlo_share(
         if isinstance(loss, Autodiff):
             one = loss.compiled(bool(y))[1](theta, x, *y)
         else:
-            one = _difference(partial(_at, loss, x, y), theta)
+            one = difference(partial(_at, loss, x, y), theta)
         total += one
         square += np.sum(one * one, axis=0)
     within = (square - np.sum(total * total, axis=0) / len(some)) / (len(some) - 1) / sample.n
@@ -234,8 +284,9 @@ def _row_functions(
         copies, curved = [(1.0, other)], [(-0.5, other)]
     weights = np.zeros(x1.shape[1])
     weights[: sample.private.shape[1]] = sample.mechanism.noise_scale**2
+    rows = sample.row_weights
     if isinstance(loss, Autodiff):
-        return _by_jax(loss, copies, curved, weights, y)
+        return _by_jax(loss, copies, curved, weights, y, rows)
     plain = loss
 
     def value(theta: Floats) -> Floats:
@@ -243,10 +294,10 @@ def _row_functions(
         for share, x in copies:
             total += share * plain(theta, x, *y)
         for share, x in curved:
-            total += share * _laplacian(plain, theta, x, y, weights)
-        return total
+            total += share * laplacian(plain, theta, x, y, weights)
+        return total if rows is None else total * rows
 
-    return value, lambda theta: _difference(value, theta)
+    return value, lambda theta: difference(value, theta)
 
 
 def _by_jax(
@@ -255,6 +306,7 @@ def _by_jax(
     curved: list[tuple[float, Floats]],
     weights: Floats,
     y: tuple[Floats, ...],
+    rows: Floats | None,
 ) -> tuple[RowFunction, RowFunction]:
     plain = loss.compiled(bool(y))
     bent = Autodiff(loss.laplacian(weights)).compiled(bool(y)) if curved else plain
@@ -263,15 +315,17 @@ def _by_jax(
         def total(theta: Floats) -> Floats:
             parts = [share * plain[which](theta, x, *y) for share, x in copies]
             parts += [share * bent[which](theta, x, *y) for share, x in curved]
-            return np.asarray(sum(parts))
+            summed = np.asarray(sum(parts))
+            return summed if rows is None else summed * (rows if which == 0 else rows[:, None])
 
         return total
 
     return summed(0), summed(1)
 
 
-def _checked(loss: Callable[..., Any], n: int) -> Callable[..., Floats]:
+def _checked(loss: Callable[..., Any]) -> Callable[..., Floats]:
     def rows(theta: Floats, *data: Floats) -> Floats:
+        n = len(data[0])
         try:
             found = np.asarray(loss(theta, *data))
         except (TypeError, ValueError) as error:
@@ -287,76 +341,3 @@ def _checked(loss: Callable[..., Any], n: int) -> Callable[..., Floats]:
         return found
 
     return rows
-
-
-def _laplacian(loss: Callable[..., Floats], theta: Floats, x: Floats, y: tuple[Floats, ...], weights: Floats) -> Floats:
-    """``Σ w_j ∂²ℓ/∂x_j²`` by central differences over a thousandth of the noise."""
-    middle = loss(theta, x, *y)
-    total = np.zeros(x.shape[0])
-    for j in np.flatnonzero(weights):
-        step = 1e-3 * math.sqrt(weights[j])
-        up, down = x.copy(), x.copy()
-        up[:, j] += step
-        down[:, j] -= step
-        total += weights[j] * (loss(theta, up, *y) - 2 * middle + loss(theta, down, *y)) / step**2
-    return total
-
-
-def _difference(value: RowFunction, theta: Floats) -> Floats:
-    columns = []
-    for j in range(theta.size):
-        step = 1e-5 * (1 + abs(theta[j]))
-        up, down = theta.copy(), theta.copy()
-        up[j] += step
-        down[j] -= step
-        columns.append((value(up) - value(down)) / (2 * step))
-    return np.stack(columns, axis=1)
-
-
-def _check_start(value: RowFunction, gradient: RowFunction, theta: Floats) -> None:
-    with np.errstate(all="ignore"):
-        finite = np.isfinite(value(theta)).all() and np.isfinite(gradient(theta)).all()
-    if not finite:
-        raise EstimationError(
-            "the loss must be finite at the start for every record, also outside the box, where noise puts some"
-        )
-
-
-def _minimise(value: RowFunction, gradient: RowFunction, theta: Floats) -> tuple[Floats, bool]:
-    from scipy.optimize import minimize
-
-    def risk(at: Floats) -> tuple[float, Floats]:
-        return float(value(at).mean()), gradient(at).mean(axis=0)
-
-    # A loss may overflow far from its minimum: the search then turns back, or ends without one.
-    with np.errstate(all="ignore"):
-        found = minimize(risk, theta, jac=True, method="BFGS", options={"gtol": 1e-7, "maxiter": 300})
-        best = np.asarray(found.x, float)
-        slopes = gradient(best) if np.isfinite(best).all() else np.full((1, theta.size), math.nan)
-    if not np.isfinite(slopes).all():
-        return theta, False
-    # A kink leaves a gradient of the size of a few rows; it is small beside the statistical error.
-    error = slopes.std(axis=0) / math.sqrt(slopes.shape[0])
-    return best, bool(found.success or (np.abs(slopes.mean(axis=0)) < 0.1 * error + 1e-9).all())
-
-
-def _hessian(gradient: RowFunction, theta: Floats, scores: Floats, n: int) -> Floats:
-    """Differences of the mean gradient over two standard errors, so that kinks are averaged over.
-
-    The standard errors are those of differences over a first, narrower step.
-    """
-    first = (np.abs(theta) + 1.0) * n ** (-1 / 3) / 2
-    error = np.sqrt(np.diag(sandwich(_differences(gradient, theta, first), scores, n)))
-    step = np.clip(2 * np.where(np.isfinite(error), error, first), first, 8 * first)
-    return _differences(gradient, theta, step)
-
-
-def _differences(gradient: RowFunction, theta: Floats, steps: Floats) -> Floats:
-    columns = []
-    for j, step in enumerate(steps):
-        up, down = theta.copy(), theta.copy()
-        up[j] += step
-        down[j] -= step
-        columns.append((gradient(up).mean(axis=0) - gradient(down).mean(axis=0)) / (2 * step))
-    matrix = np.stack(columns, axis=1)
-    return np.asarray((matrix + matrix.T) / 2)

@@ -21,6 +21,7 @@ import numpy as np
 
 from discreet.arguments import Floats
 from discreet.estimate.m_estimation import bounded
+from discreet.estimate.m_estimation.box.objective import Risk
 from discreet.estimate.m_estimation.losses import IndexLoss, Terms
 from discreet.estimate.m_estimation.objective import Objective
 from discreet.estimate.m_estimation.sample import Sample
@@ -88,12 +89,12 @@ class KinkedFit:
     """Where the search ended, and what the sandwich is made of."""
 
     solution: Solution
-    scores: Objective
+    scores: Risk
     curvature: Curvature
 
 
 def search(
-    objective: Objective,
+    objective: Risk,
     sample: Sample,
     starts: Sequence[Floats],
     scale: Floats,
@@ -127,7 +128,7 @@ def search(
     return KinkedFit(solution, sharp, bend)
 
 
-def _step(objective: Objective, solution: Solution, hessian: Floats, scale: Floats) -> Solution:
+def _step(objective: Risk, solution: Solution, hessian: Floats, scale: Floats) -> Solution:
     """``θ − V⁻¹g``, unless V is not positive definite or the step leaves the neighbourhood."""
     if objective.earlier is not None:
         _, before, rows = objective.earlier
@@ -141,7 +142,7 @@ def _step(objective: Objective, solution: Solution, hessian: Floats, scale: Floa
     return replace(solution, theta=solution.theta - step)
 
 
-def _curvature(objective: Objective, sample: Sample, theta: Floats, width: float, moment: Floats | None) -> Curvature:
+def _curvature(objective: Risk, sample: Sample, theta: Floats, width: float, moment: Floats | None) -> Curvature:
     """``E[ℓ''(η) xx']``; where that is not clearly positive definite, drawn towards ``f(0)·E[xx']``.
 
     How far is decided by a positive-part rule: all the way where they differ by no more than noise.
@@ -150,6 +151,7 @@ def _curvature(objective: Objective, sample: Sample, theta: Floats, width: float
     if moment is None:
         narrow, wide = (fresh.with_loss(fresh.loss.smoothed(h)).moments(theta).hessian for h in (width, 2 * width))
         return Curvature((4 * narrow - wide) / 3, math.inf, math.inf, simple=False, level=math.nan)
+    assert isinstance(fresh, Objective)  # copies bring their own curvature
     found, level = bounded.curvature(fresh, sample, theta, width)
     size = np.sqrt(np.maximum(np.diag(moment), 1e-30))
     unit = np.outer(size, size)

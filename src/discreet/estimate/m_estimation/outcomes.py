@@ -20,9 +20,9 @@ def check_outcome(loss: IndexLoss, sample: Sample, method: str) -> None:
             raise EstimationError(f"the {loss.name} loss needs outcomes 0 and 1")
     if sample.weights is not None and loss.outcomes == "count":
         raise EstimationError("counts are not outcomes of a yes/no design")
-    if loss.outcomes == "count" and sample.outcome_noise is not None:
+    if loss.outcomes == "count" and sample.outcome_noise is not None and method != "box":
         raise EstimationError("the poisson loss needs counts that were not randomised")
-    if loss.outcomes == "count" and (y < 0).any():
+    if loss.outcomes == "count" and sample.outcome_noise is None and (y < 0).any():
         raise EstimationError("the poisson loss needs counts, none of them negative")
     if loss.kinked and method in ("sdrcl", "sl"):
         raise EstimationError(f'the {loss.name} loss has no second derivative, which the method "{method}" needs')
@@ -33,7 +33,10 @@ def check_outcome(loss: IndexLoss, sample: Sample, method: str) -> None:
             f"the {loss.name} loss cannot be corrected when no record is published exactly (zero probability 0); "
             "release with a zero probability above 0"
         )
-    if sample.outcome_noise is not None:
+    if sample.outcome_noise is not None and method == "box":
+        if loss.outcomes == "count" and sample.outcome_noise.box.low[0] < 0:
+            raise EstimationError("the poisson loss needs counts: the box of the outcome must not go below 0")
+    elif sample.outcome_noise is not None:
         if not loss.location:
             raise EstimationError(f"a noisy outcome needs a loss of y − η, which {loss.name} is not")
         if not sample.joint and not isinstance(loss, Squared):

@@ -3,18 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
+from discreet.estimate.checks import checked_labels, checked_weights
+from discreet.estimate.likelihood.sampling import SampleSums
 from discreet.mechanisms import FiniteMechanism, Mechanism
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 
-METHODS = ("exact", "drcl", "sdrcl", "sl", "naive", "box")
+METHODS = ("auto", "exact", "box", "likelihood", "drcl", "sdrcl", "sl", "naive")
+
+
+@dataclass(frozen=True)
+class SurveyDesign:
+    """How people were sampled: weights with a mean of one, and the labels of their stratum and cluster."""
+
+    weights: Floats | None = None
+    strata: NDArray[Any] | None = None
+    clusters: NDArray[Any] | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether rows are a simple random sample."""
+        return self.weights is None and self.strata is None and self.clusters is None
+
+    @classmethod
+    def of(cls, n: int, weights: Any, strata: Any, clusters: Any) -> SurveyDesign:
+        """What was given about n rows, checked."""
+        if weights is not None:
+            weights = checked_weights(weights, n)
+            weights = weights / weights.mean()
+        return cls(weights, checked_labels(strata, n, "strata"), checked_labels(clusters, n, "clusters"))
+
+    def meat(self, scores: Floats) -> Floats:
+        """The second moment of the scores of rows, per row; summed by cluster and centred by stratum."""
+        if self.strata is None and self.clusters is None:
+            return np.asarray(scores.T @ scores / len(scores))
+        sums = SampleSums(scores.shape[1])
+        sums.add(self.strata, self.clusters, scores)
+        sampling = sums.finished()
+        assert sampling is not None
+        return sampling.scores / len(scores)
+
+    @property
+    def described(self) -> tuple[str, ...]:
+        """What a summary says of it."""
+        used = [("weights", self.weights), ("strata", self.strata), ("clusters", self.clusters)]
+        names = [name for name, given in used if given is not None]
+        return (f"the survey's {' and '.join(names)} are in the estimate and its errors",) if names else ()
 
 
 @dataclass(frozen=True)
@@ -28,6 +70,15 @@ class Sample:
     weights: Floats | None  # one column per true outcome, undoing its randomisation
     outcome_noise: ZeroInflatedLaplace | None
     joint: bool  # the outcome is a coordinate of the same records
+    design: SurveyDesign = field(default_factory=SurveyDesign)
+    #: What was given: the mechanism of all coordinates, and the mechanism or the place of the outcome.
+    whole: ZeroInflatedLaplace | None = None
+    outcome_given: Any = None
+
+    @property
+    def row_weights(self) -> Floats | None:
+        """Survey weights, with a mean of one."""
+        return self.design.weights
 
     @property
     def n(self) -> int:
@@ -35,7 +86,17 @@ class Sample:
         return int(self.private.shape[0])
 
 
-def read_sample(reports: Any, mechanism: Any, public: Any, outcome: Any, outcome_mechanism: Any) -> Sample:
+def read_sample(
+    reports: Any,
+    mechanism: Any,
+    public: Any,
+    outcome: Any,
+    outcome_mechanism: Any,
+    *,
+    weights: Any = None,
+    strata: Any = None,
+    clusters: Any = None,
+) -> Sample:
     """Check everything once."""
     mechanism = arguments.instance(mechanism, ZeroInflatedLaplace, "mechanism", EstimationError)
     private = numbers(reports, "reports")
@@ -55,19 +116,20 @@ def read_sample(reports: Any, mechanism: Any, public: Any, outcome: Any, outcome
         raise EstimationError(f"public must be rows × columns, not of shape {columns.shape}")
     if columns.shape[0] != n:
         raise EstimationError(f"public must have one row per report: {n}, not {columns.shape[0]}")
+    design = SurveyDesign.of(n, weights, strata, clusters)
     joint = isinstance(outcome, (int, np.integer)) and not isinstance(outcome, bool)
     if joint:
-        return _joint(private, columns, mechanism, int(outcome), outcome_mechanism)
+        return replace(_joint(private, columns, mechanism, int(outcome), outcome_mechanism), design=design)
     if outcome is None:
         if outcome_mechanism is not None:
             raise EstimationError("outcome_mechanism needs an outcome")
-        return Sample(private, columns, mechanism, None, None, None, False)
+        return Sample(private, columns, mechanism, None, None, None, False, design)
     y = numbers(outcome, "outcome")
     y = y.reshape(-1) if y.ndim == 2 and y.shape[1] == 1 else y
     if y.shape != (n,):
         raise EstimationError(f"outcome must be one number per report: {n}, not {y.shape}")
-    weights, noise = _outcome_channel(y, outcome_mechanism)
-    return Sample(private, columns, mechanism, y, weights, noise, False)
+    undone, noise = _outcome_channel(y, outcome_mechanism)
+    return Sample(private, columns, mechanism, y, undone, noise, False, design, mechanism, outcome_mechanism)
 
 
 def _joint(
@@ -86,6 +148,8 @@ def _joint(
         None,
         mechanism.coordinates([index]),
         True,
+        whole=mechanism,
+        outcome_given=index,
     )
 
 
@@ -103,9 +167,11 @@ def _outcome_channel(y: Floats, mechanism: Mechanism | None) -> tuple[Floats | N
             raise EstimationError(f"a randomised outcome must be yes/no here, not one of {truths} values")
         if not np.isin(y, np.arange(reports)).all():
             raise EstimationError(f"a randomised outcome must be a report code from 0 to {reports - 1}")
-        # A Qᵀ = I: column y of A holds the debiased answers of report y.
-        undo = np.linalg.pinv(mechanism.matrix().T)
-        return np.ascontiguousarray(undo[:, y.astype(np.intp)].T), None
+        from discreet.estimate.corrected_loss.right_inverse import right_inverse  # which stands on this package
+
+        codes = y.astype(np.intp)
+        undo = right_inverse(mechanism, np.bincount(codes, minlength=reports).astype(float), "outcome")
+        return np.ascontiguousarray(undo[codes]), None
     raise EstimationError(f"an outcome randomised by {type(mechanism).__name__} is not supported here")
 
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.m_estimation.objective import Moments, Objective
+from discreet.estimate.m_estimation.box.objective import Risk
+from discreet.estimate.m_estimation.objective import Moments
 from discreet.estimate.trust_region import QuadraticModel
 
 _STEPS = 100
@@ -33,7 +34,7 @@ class Solution:
     steps: int
 
 
-def minimise(objective: Objective, start: Floats, scale: Floats, radius: float) -> Solution:
+def minimise(objective: Risk, start: Floats, scale: Floats, radius: float) -> Solution:
     """A local minimum of the risk; coefficients are measured in units of ``1/scale``."""
     theta = np.array(start, float)
     size = float(np.linalg.norm(theta * scale))
@@ -77,7 +78,7 @@ def _positive(moments: Moments, scale: Floats) -> bool:
     return float(np.linalg.eigvalsh(moments.hessian / np.outer(scale, scale))[0]) > 0
 
 
-def _finite(objective: Objective, theta: Floats) -> Moments | None:
+def _finite(objective: Risk, theta: Floats) -> Moments | None:
     """Moments, or None where the correction does not exist."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -89,7 +90,7 @@ def _finite(objective: Objective, theta: Floats) -> Moments | None:
     return found if sane else None
 
 
-def best_of(objective: Objective, starts: Sequence[Floats], scale: Floats, radius: float) -> Solution:
+def best_of(objective: Risk, starts: Sequence[Floats], scale: Floats, radius: float) -> Solution:
     """The lowest of the local minima found from several starts; one on the boundary only when there is no other."""
     found = [minimise(objective, start, scale, radius) for start in starts]
     inside = [one for one in found if one.converged]

@@ -1,0 +1,75 @@
+"""Which correction to use: the one of least estimated variance among those that are valid here.
+
+Every candidate is unbiased on its own, and is fitted whole. They are compared by the estimated variance of the index
+for columns as far from their middle as is usual, the sum of ``spread² × variance`` over coefficients. The first of the
+list is kept unless another is clearly below it (a tenth): differences of estimated variances within their own error
+decide nothing, so that the choice does not feed on chance and intervals keep their coverage.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from discreet.arguments import Floats
+from discreet.errors import EstimationError
+from discreet.estimate.m_estimation.result import MEstimate
+
+#: A variance below this share of the first candidate's is clearly below it.
+_CLEARLY = 0.9
+
+
+def least_variance(candidates: Mapping[str, Callable[[], MEstimate]], spread: Floats | None) -> MEstimate:
+    """Fit every candidate and keep the best, with a note that says which and why.
+
+    Parameters
+    ----------
+    candidates : mapping of function by method
+        In order of preference.
+    spread : array or None
+        Of the columns that the coefficients multiply; None where parameters have no columns.
+    """
+    fits: dict[str, MEstimate] = {}
+    refused: EstimationError | None = None
+    for method, fit in candidates.items():
+        try:
+            fits[method] = fit()
+        except EstimationError as error:  # a function that is not finite outside the box, say: others may do
+            refused = refused or error
+    if not fits:
+        assert refused is not None
+        raise refused
+    sizes = {method: _size(fit, spread) for method, fit in fits.items()}
+    chosen = next(iter(fits))
+    for method, size in sizes.items():
+        if size < _CLEARLY * sizes[chosen]:
+            chosen = method
+    best = fits[chosen]
+    return replace(best, notes=(*best.notes, _why(chosen, sizes))) if len(candidates) > 1 else best
+
+
+def _size(fit: MEstimate, spread: Floats | None) -> float:
+    """What is compared; infinite for a fit that did not end in a minimum."""
+    variance = np.diag(fit.covariance)
+    if not (fit.converged and np.isfinite(variance).all()):
+        return math.inf
+    if spread is not None:
+        return float(spread**2 @ variance)
+    return float(np.exp(np.mean(np.log(np.maximum(variance, 1e-300)))))  # parameters have units of their own
+
+
+def _why(chosen: str, sizes: Mapping[str, float]) -> str:
+    others = {method: size for method, size in sizes.items() if method != chosen}
+    text = f'the method "{chosen}" was chosen by its estimated variance'
+    if not others:
+        return f"{text}: no other applies"
+    if math.isinf(sizes[chosen]):
+        return f'the method "{chosen}" is shown; {", ".join(others)} did not converge either'
+    ratios = [
+        f'"{method}" did not converge' if math.isinf(size) else f'"{method}" has {size / sizes[chosen]:.3g} times it'
+        for method, size in others.items()
+    ]
+    return f"{text}: {', '.join(ratios)}"
