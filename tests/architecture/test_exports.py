@@ -23,7 +23,7 @@ EXPORTS = {
         attributes attributes_for_total binary bipartite compare compare_attributes detect_cheating expected_error
         frequencies label label_with_pilot margin mean sample_size split_budget zero_inflated_laplace
     """,
-    learning: "PrivateBoostingClassifier PrivateBoostingRegressor",
+    learning: "FromPrivateLabels FromRelease PrivateBoostingClassifier PrivateBoostingRegressor",
     mechanisms: """
         BinaryResponse BipartiteResponse ChannelResponse CyclicResponse ExponentialResponse FiniteMechanism
         GeneralizedResponse JointResponse Mechanism PaleySet RecordMechanism SingerSet UnbiasedResponse

@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from discreet.learning.boosting.estimators import PrivateBoostingClassifier, PrivateBoostingRegressor
+    from discreet.learning.labels.estimator import FromPrivateLabels
+    from discreet.learning.labels.from_release import FromRelease
 
-__all__ = ["PrivateBoostingClassifier", "PrivateBoostingRegressor"]
+__all__ = ["FromPrivateLabels", "FromRelease", "PrivateBoostingClassifier", "PrivateBoostingRegressor"]
 
 _HOMES = {
+    "FromPrivateLabels": "labels.estimator",
+    "FromRelease": "labels.from_release",
     "PrivateBoostingClassifier": "boosting.estimators",
     "PrivateBoostingRegressor": "boosting.estimators",
 }
