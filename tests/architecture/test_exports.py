@@ -23,7 +23,10 @@ EXPORTS = {
         attributes attributes_for_total binary bipartite compare compare_attributes detect_cheating expected_error
         frequencies label label_with_pilot margin mean sample_size split_budget zero_inflated_laplace
     """,
-    learning: "FromPrivateLabels FromRelease PrivateBoostingClassifier PrivateBoostingRegressor",
+    learning: """
+        FromPrivateLabels FromRelease LocalSGDClassifier LocalSGDRegressor PrivateBoostingClassifier
+        PrivateBoostingRegressor PrivateVectors
+    """,
     mechanisms: """
         BinaryResponse BipartiteResponse ChannelResponse CyclicResponse ExponentialResponse FiniteMechanism
         GeneralizedResponse JointResponse Mechanism PaleySet RecordMechanism SingerSet UnbiasedResponse
