@@ -83,6 +83,12 @@ def folder() -> Path | None:
     return Path(named) if named and Path(named).is_dir() else None
 
 
+def has(*names: str) -> bool:
+    """Whether these files are there."""
+    data = folder()
+    return data is not None and all((data / name).exists() for name in names)
+
+
 def _bounds_of(column: str, known: dict[str, tuple[float, float]]) -> tuple[float, float]:
     return next(bounds for name, bounds in known.items() if column.startswith(name))
 
@@ -160,3 +166,15 @@ def adult(data: Path) -> Adult:
         train,
         list(features.columns),
     )
+
+
+#: Upper ends of what the census asks; the lower ones are 0. Categories are codes below the number of answers.
+ADULT = {"age": 100, "education_num": 16, "capital_gain": 100_000, "capital_loss": 5_000, "hours_per_week": 100}
+ANSWERS = {"workclass": 8, "education": 15, "marital_status": 6, "occupation": 14, "relationship": 5, "race": 4}
+OTHER_ANSWERS = {"sex": 1, "native_country": 41}
+
+
+def adult_bounds(people: Adult) -> tuple[Floats, Floats]:
+    """The declared bounds of its features."""
+    high = np.array([{**ADULT, **ANSWERS, **OTHER_ANSWERS}[name] for name in people.names], float)
+    return np.zeros(len(high)), high
