@@ -20,6 +20,7 @@ from benchmarks.cyclic import cyclic_results
 from benchmarks.estimating import estimate_results
 from benchmarks.integrity import integrity_results
 from benchmarks.laplace import laplace_results
+from benchmarks.learning import learning_results
 from benchmarks.measure import RESULTS, Result, quietest_core
 from benchmarks.peers import peer_results
 from benchmarks.privatise import binary_results, category_results
@@ -51,6 +52,7 @@ def suites(rows: int, *, quick: bool) -> dict[str, Callable[[], Iterator[Result]
         "several": lambda: several_results(10**6, 5),
         "bipartite": lambda: bipartite_results(10**6, 5),
         "laplace": lambda: laplace_results(small, 5),
+        "learning": lambda: learning_results(2 if quick else 5),
         "cyclic": lambda: cyclic_results(2 * 10**6, 5),
         "start-up": lambda: start_up_results(9),
         "collector": lambda: collector_results(2.0 if quick else 5.0, 3),

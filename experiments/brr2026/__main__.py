@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from experiments.brr2026 import curves, places, theorems
+from experiments.brr2026 import curves, gradients, places, theorems, trees, vectors
 from experiments.brr2026.problem import (
     DATA_SETS,
     FIGURE_5_LEVEL,
@@ -106,6 +106,8 @@ def run(report: Report, *, quick: bool) -> int:
     claims += found
     claims += run_curves(report, quick=quick)
     claims += run_places(report, quick=quick)
+    for figure in (trees, gradients, vectors):  # 9, 10 and 11
+        claims += figure.run(report, quick=quick)
     report.check("claims", "Claims", claims)
     return report.finish()
 

@@ -25,7 +25,10 @@ EXPORTS = {
         detect_cheating expected_error frequencies label label_with_pilot margin mean means power sample_size
         split_budget zero_inflated_laplace
     """,
-    learning: "PrivateBoostingClassifier PrivateBoostingRegressor",
+    learning: """
+        FromPrivateLabels FromRelease LocalSGDClassifier LocalSGDRegressor PrivateBoostingClassifier
+        PrivateBoostingRegressor PrivateVectors
+    """,
     mechanisms: """
         BinaryResponse BipartiteResponse ChannelResponse CyclicResponse ExponentialResponse FiniteMechanism
         GeneralizedResponse JointResponse Mechanism PaleySet RecordMechanism SingerSet UnbiasedResponse

@@ -12,10 +12,27 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from discreet.learning.boosting.estimators import PrivateBoostingClassifier, PrivateBoostingRegressor
+    from discreet.learning.labels.estimator import FromPrivateLabels
+    from discreet.learning.labels.from_release import FromRelease
+    from discreet.learning.local_sgd.estimators import LocalSGDClassifier, LocalSGDRegressor
+    from discreet.learning.vectors import PrivateVectors
 
-__all__ = ["PrivateBoostingClassifier", "PrivateBoostingRegressor"]
+__all__ = [
+    "FromPrivateLabels",
+    "FromRelease",
+    "LocalSGDClassifier",
+    "LocalSGDRegressor",
+    "PrivateBoostingClassifier",
+    "PrivateBoostingRegressor",
+    "PrivateVectors",
+]
 
 _HOMES = {
+    "FromPrivateLabels": "labels.estimator",
+    "FromRelease": "labels.from_release",
+    "LocalSGDClassifier": "local_sgd.estimators",
+    "LocalSGDRegressor": "local_sgd.estimators",
+    "PrivateVectors": "vectors",
     "PrivateBoostingClassifier": "boosting.estimators",
     "PrivateBoostingRegressor": "boosting.estimators",
 }

@@ -37,6 +37,24 @@ def central_words(name: str, guarantee: Guarantee, details: Sequence[str], *, se
     return "\n".join(lines)
 
 
+def local_words(name: str, guarantee: Guarantee, whose: str, details: Sequence[str]) -> str:
+    """A local promise for people.
+
+    Parameters
+    ----------
+    whose : str
+        What of a person was randomised before anybody else saw it.
+    """
+    lines = [
+        f"{name}: a local promise ({guarantee.summary()}).",
+        f"Each person's contribution was randomised before anybody saw {whose}; the model is made of reports alone,",
+        "and so is everything that is made of the model.",
+        guarantee.explain(),
+        *details,
+    ]
+    return "\n".join(lines)
+
+
 def randomness_words(*, secure: bool) -> str:
     """Where chance came from."""
     if secure:

@@ -12,7 +12,7 @@ from discreet.errors import InputError
 from discreet.randomness import Randomness, resolve
 
 try:
-    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, clone
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError:
     raise InputError("discreet.learning needs scikit-learn: pip install 'discreet[learning]'") from None
@@ -23,8 +23,10 @@ __all__ = [
     "RegressorMixin",
     "TransformerMixin",
     "check_is_fitted",
+    "clone",
     "features_of",
     "numbers_of",
+    "one_per_row",
     "repeatable",
     "table_of",
 ]

@@ -43,6 +43,15 @@ class FeatureBounds:
 
     def bins(self, X: Floats, count: int, *, clip: bool) -> Bins:
         """``⌊count·(x − low)/(high − low)⌋``, the highest value in the last bin."""
+        places = self.shares(X, clip=clip) * count
+        return np.minimum(places, count - 1).astype(np.uint8)
+
+    def scaled(self, X: Floats, *, clip: bool) -> Floats:
+        """Features on [−1, 1]."""
+        return 2 * self.shares(X, clip=clip) - 1
+
+    def shares(self, X: Floats, *, clip: bool) -> Floats:
+        """``(x − low)/(high − low)``; what lies outside is refused, or moved to the nearest bound."""
         outside = ~((self.low <= X) & (self.high >= X))
         if outside.any() and not clip:
             row, column = (int(i) for i in np.argwhere(outside)[0])
@@ -51,8 +60,7 @@ class FeatureBounds:
                 "ones, or set clip=True to move such values to the nearest bound"
             )
         inside = np.clip(X, self.low, self.high)
-        places = (inside - self.low) / (self.high - self.low) * count
-        return np.minimum(places, count - 1).astype(np.uint8)
+        return np.asarray((inside - self.low) / (self.high - self.low))
 
 
 def outcome_ends(bounds: Any, name: str = "outcome_bounds") -> tuple[float, float]:
