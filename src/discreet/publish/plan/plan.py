@@ -306,8 +306,6 @@ def _check_format(data: Any) -> None:
         )
 
 
-
-
 def _missing_values(top: Section, blocks: tuple[Block, ...]) -> tuple[str, ...]:
     """Texts that stand for a missing value; none may be a value of a private column, or name a design."""
     texts = top.texts("missing_values")
