@@ -150,7 +150,7 @@ def target_variance(target: str, scale: float, zero_probability: float) -> float
     mechanism = ZeroInflatedLaplace(Box(0.0, 1.0), scale, zero_probability)
     if not applies(mechanism):  # noise of less than a hundredth of the width hides nothing from an indicator
         return _SIGN
-    return float(IntervalCorrection(mechanism, _CELLS).variance(lambda x: (x <= 0.5) * 1.0)[0])
+    return float(IntervalCorrection(mechanism, _CELLS).variance(lambda x: (x <= 0.5).astype(np.float64))[0])
 
 
 def trade_off(dimension: int, epsilon: float, delta: float, factor: float, target: str, largest: float) -> TradeOff:

@@ -14,6 +14,20 @@ _PROBLEM = {
         }
     }
 }
+#: Why a request is refused, by status.
+_PROBLEMS = {
+    "403": "The code is not known, or the page of this origin may not send here.",
+    "404": "The id is not one, or no report has it.",
+    "409": "The code was used already, or another report has this id.",
+    "410": "The survey is closed.",
+    "412": "The report belongs to another design of the survey.",
+    "413": "The request is too large.",
+    "415": "The report is not JSON.",
+    "422": "The report does not fit the questions.",
+    "425": "The survey is not open yet.",
+    "429": "Too many requests under this code, or for this receipt.",
+    "503": "The report could not be stored; send it again.",
+}
 
 
 def openapi(survey: Questionnaire) -> dict[str, Any]:
@@ -23,20 +37,7 @@ def openapi(survey: Questionnaire) -> dict[str, Any]:
     >>> sorted(openapi(Questionnaire.parse(TEMPLATE))["paths"])
     ['/manifest.json', '/ready', '/reports/{id}']
     """
-    problems = {
-        "403": "The code is not known, or the page of this origin may not send here.",
-        "404": "The id is not one, or no report has it.",
-        "409": "The code was used already, or another report has this id.",
-        "410": "The survey is closed.",
-        "412": "The report belongs to another design of the survey.",
-        "413": "The request is too large.",
-        "415": "The report is not JSON.",
-        "422": "The report does not fit the questions.",
-        "425": "The survey is not open yet.",
-        "429": "Too many requests under this code, or for this receipt.",
-        "503": "The report could not be stored; send it again.",
-    }
-    refused = {status: {"description": text, **_PROBLEM} for status, text in problems.items()}
+    refused = {status: {"description": text, **_PROBLEM} for status, text in _PROBLEMS.items()}
     identity = {
         "name": "id",
         "in": "path",
