@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -21,7 +19,7 @@ from scipy.special import ndtr, ndtri
 from discreet import Box, Randomness, estimate
 from discreet.estimate import m_estimate
 from discreet.estimate.m_estimation.bounded import column_spread
-from discreet.estimate.m_estimation.choice import least_variance
+from discreet.estimate.m_estimation.choice import CLEARLY
 from discreet.estimate.m_estimation.sample import read_sample
 from discreet.mechanisms import ZeroInflatedLaplace
 from experiments.store import RunFile
@@ -80,64 +78,71 @@ SETTINGS = (
 )
 
 
-def fits(setting: Setting, run: int) -> Iterator[tuple[str, Any]]:
-    """Every method on one sample, and the choice among them."""
+#: What a run of a method leaves: whether it converged, the mean squared error of slopes, the share of intervals that
+#: cover, and the estimated variance that "auto" goes by.
+COLUMNS = ("converged", "square", "covers", "size")
+METHODS = ("oracle", "box", "exact", "likelihood")
+
+
+def one_run(setting: Setting, method: str, run: int) -> list[float]:
+    """One fit."""
     x, y, reports = setting.draw(run)
-    ones, nothing = np.ones(setting.n), ZeroInflatedLaplace(setting.mechanism.box, 1e-6, 0.5)
-    yield "oracle", m_estimate(setting.loss, x, nothing, outcome=y, public=ones, method="naive")
-    methods = ["box", "exact"] + (["likelihood"] if setting.d <= 3 else [])
-    found: dict[str, Any] = {}
-    for method in methods:
-        found[method] = m_estimate(setting.loss, reports, setting.mechanism, outcome=y, public=ones, method=method)
-        yield method, found[method]
-    spread = column_spread(read_sample(reports, setting.mechanism, ones, y, None))
-    made: dict[str, Callable[[], Any]] = {method: partial(found.get, method) for method in methods}
-    yield "auto", least_variance(made, spread)
+    ones, mechanism = np.ones(setting.n), setting.mechanism
+    if method == "oracle":
+        reports, mechanism, method = x, ZeroInflatedLaplace(mechanism.box, 1e-6, 0.5), "naive"
+    fit = m_estimate(setting.loss, reports, mechanism, outcome=y, public=ones, method=method)
+    if not fit.converged:
+        return [0.0, math.nan, math.nan, math.inf]
+    gap = fit.estimate[: setting.d] - setting.slopes
+    covers = np.abs(gap) <= Z * fit.std_error[: setting.d]
+    spread = column_spread(read_sample(reports, mechanism, ones, y, None))
+    return [1.0, float(np.mean(gap**2)), float(np.mean(covers)), float(spread**2 @ np.diag(fit.covariance))]
 
 
-#: What a run leaves: per method whether it converged, the mean squared error of the slopes, the share of intervals that
-#: cover; and which method was chosen.
-METHODS = ("oracle", "box", "exact", "likelihood", "auto")
-COLUMNS = [f"{method} {what}" for method in METHODS for what in ("converged", "square", "covers")] + ["chosen"]
-
-
-def runs_of(number: int, setting: Setting, runs: int, folder: Path) -> dict[str, np.ndarray]:
+def runs_of(number: int, setting: Setting, method: str, runs: int, folder: Path) -> np.ndarray:
     """The results of the first runs, those that are missing carried out."""
-    kept = RunFile(folder / f"setting{number}.csv", COLUMNS)
+    kept = RunFile(folder / f"setting{number}_{method}.csv", COLUMNS)
     for run in range(kept.take_up(), runs):
-        line = dict.fromkeys(COLUMNS, math.nan)
-        for method, fit in fits(setting, run):
-            gap = fit.estimate[: setting.d] - setting.slopes
-            line[f"{method} converged"] = float(fit.converged)
-            if fit.converged:
-                line[f"{method} square"] = float(np.mean(gap**2))
-                line[f"{method} covers"] = float(np.mean(np.abs(gap) <= Z * fit.std_error[: setting.d]))
-            if method == "auto":
-                line["chosen"] = METHODS.index(fit.method)
-        kept.append([[line[name] for name in COLUMNS]])
-    return kept.read(runs)
+        kept.append([one_run(setting, method, run)])
+    found = kept.read()
+    return np.stack([found[name] for name in COLUMNS], axis=1)
 
 
-def table(number: int, setting: Setting, runs: int, folder: Path) -> None:
+def chosen_of(found: dict[str, np.ndarray]) -> tuple[np.ndarray, dict[str, int]]:
+    """What "auto" would have kept, run by run: the box unless another has clearly less variance."""
+    names = [method for method in ("box", "exact", "likelihood") if method in found]
+    runs = min(len(found[method]) for method in names)
+    kept, counts = [], dict.fromkeys(names, 0)
+    for run in range(runs):
+        best = names[0]
+        for method in names[1:]:
+            if found[method][run, 3] < CLEARLY * found[best][run, 3]:
+                best = method
+        counts[best] += 1
+        kept.append(found[best][run])
+    return np.array(kept), counts
+
+
+def table(number: int, setting: Setting, runs: int, methods: Sequence[str], folder: Path) -> None:
     """One line per method: error per slope over the fits that converged, coverage, both with Monte Carlo errors."""
-    found = runs_of(number, setting, runs, folder)
-    for method in METHODS:
-        ended = found[f"{method} converged"]
-        if np.isnan(ended).all():
-            continue
-        good = ended == 1
-        if not good.any():
-            print(f"{setting}: {method}: converged in none of {good.size}", flush=True)
-            continue
-        squares, covers = found[f"{method} square"][good], found[f"{method} covers"][good]
-        rmse, root = math.sqrt(squares.mean()), math.sqrt(good.sum())
-        chosen = {METHODS[int(one)]: int((found["chosen"] == one).sum()) for one in np.unique(found["chosen"])}
-        print(
-            f"{setting}: {method}: RMSE {rmse:.3f} ± {squares.std() / (2 * rmse * root):.3f}, coverage "
-            f"{covers.mean():.3f} ± {covers.std() / root:.3f}, converged {good.sum()} of {good.size}"
-            + (f", chosen {chosen}" if method == "auto" else ""),
-            flush=True,
-        )
+    found = {
+        method: runs_of(number, setting, method, runs if method in methods else 0, folder)
+        for method in METHODS
+        if method != "likelihood" or (setting.d <= 3 and setting.loss != "check")
+    }
+    found = {method: lines for method, lines in found.items() if len(lines)}
+    counts: dict[str, int] = {}
+    if {"box", "exact"} <= set(found):
+        found["auto"], counts = chosen_of(found)
+    for method, lines in found.items():
+        good = lines[:, 0] == 1
+        text = f"{number} {setting}: {method}: converged {good.sum()} of {good.size}"
+        if good.any():
+            squares, covers = lines[good, 1], lines[good, 2]
+            rmse, root = math.sqrt(squares.mean()), math.sqrt(good.sum())
+            text += f", RMSE {rmse:.3f} ± {squares.std() / (2 * rmse * root):.3f}"
+            text += f", coverage {covers.mean():.3f} ± {covers.std() / root:.3f}"
+        print(text + (f", chosen {counts}" if method == "auto" else ""), flush=True)
 
 
 def means(runs: int, n: int = 10_000) -> None:
@@ -190,6 +195,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--only", type=int, nargs="*", help="numbers of settings, from 1")
+    parser.add_argument("--methods", nargs="*", default=list(METHODS), help="which to run; what was kept is shown")
     parser.add_argument("--folder", type=Path, default=Path("results/numeric_box"))
     parser.add_argument("--means", action="store_true", help="means and quantiles instead")
     given = parser.parse_args()
@@ -198,7 +204,7 @@ def main() -> None:
         return
     for number, setting in enumerate(SETTINGS, 1):
         if not given.only or number in given.only:
-            table(number, setting, given.runs, given.folder)
+            table(number, setting, given.runs, given.methods, given.folder)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from discreet import Box, EstimationError, Grid, Ordinal, Randomness, estimate, 
 from discreet.domains import WithBlank
 from discreet.estimate import Range, correlation, frequencies, quantile
 from discreet.estimate.correlation import _fieller
+from discreet.estimate.debiased_scores import BoxScores
 from discreet.estimate.frequency_distribution import frequency_distribution
 from discreet.estimate.woodruff import Distribution
 from discreet.mechanisms import ChannelResponse, GeneralizedResponse
@@ -223,6 +224,25 @@ def test_correlations_are_those_of_the_truths(pairs, first, second):
     assert found.std_error[0] < 0.2
     low, high = found.interval()[0]
     assert -1 <= low < float(found) < high <= 1
+
+
+def test_numbers_of_one_box_under_strong_noise():
+    """Exact records are exact in both columns: the product is corrected as one; a product of scores would be off."""
+    n, rng = 20_000, np.random.default_rng(12)
+    x = rng.uniform(-1, 1, n)
+    y = 0.6 * x + 0.4 * rng.uniform(-1, 1, n)
+    numbers = {"domain": {"box": {"low": [-1, -1], "high": [1, 1]}}, "mechanism": "zero-inflated-laplace"}
+    plan = {"private": [{"columns": ["x", "y"], "epsilon": 2.0, "delta": 0.3, "zero_probability": 0.2, **numbers}]}
+    private = release(pa.table({"x": x, "y": y}), plan, randomness=Randomness.seeded(12))
+    found = correlation(private, "x", "y")
+    assert abs(float(found) - np.corrcoef(x, y)[0, 1]) < 5 * found.std_error[0]
+    assert found.std_error[0] < 0.1
+    table, block = private.to_arrow(), private.manifest.blocks[0]
+    single = [
+        BoxScores(block.mechanism.coordinates([j]), None).of(table[c].to_numpy(), 0)[:, 0] for j, c in enumerate("xy")
+    ]
+    product = single[0] * single[1]
+    assert abs(product.mean() - np.mean(x * y)) > 6 * product.std() / np.sqrt(n)
 
 
 def test_two_yes_no_columns_have_the_correlation_of_their_table(pairs):

@@ -20,7 +20,7 @@ from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.linearised_means import ScoreMeans, ScoreSums
 from discreet.estimate.m_estimation.box.inside import is_coarse
-from discreet.estimate.m_estimation.box.interval import IntervalCorrection, applies
+from discreet.estimate.m_estimation.box.interval import applies, interval_correction
 from discreet.estimate.m_estimation.functionals import corrected_answers
 from discreet.estimate.m_estimation.losses import Expectation
 from discreet.estimate.m_estimation.sample import read_sample
@@ -53,7 +53,7 @@ class BoxThresholds:
         self._batches, self._mechanism, self._roles, self._target, self._p = batches, mechanism, roles, target, p
         low, high = mechanism.box.low[0], mechanism.box.high[0]
         self._coarse = is_coarse(mechanism)
-        self._best = IntervalCorrection(mechanism) if applies(mechanism) and not self._coarse else None
+        self._best = interval_correction(mechanism) if applies(mechanism) and not self._coarse else None
         if self._coarse:  # the truths are on the grid of the reports
             step = mechanism.grid[0]
             self.values = np.arange(math.ceil(low / step), math.floor(high / step) + 1) * step

@@ -18,10 +18,11 @@ from discreet.estimate.channels import Channels
 from discreet.estimate.collecting import left_out_note, survey_columns
 from discreet.estimate.columns import Column as Reader
 from discreet.estimate.columns import ReleaseColumn
-from discreet.estimate.debiased_scores import Scores
+from discreet.estimate.debiased_scores import BoxScores, Scores
 from discreet.estimate.intervals import checked_level, two_sided_quantile, two_tails
 from discreet.estimate.joint.channels import together
 from discreet.estimate.linearised_means import ScoreSums
+from discreet.estimate.m_estimation.box.copies import Copies, NoisyBlock
 from discreet.estimate.result import Axis, Result, frozen, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
 from discreet.estimate.rows import Rows, is_release
@@ -65,7 +66,7 @@ def correlation(
         raise EstimationError('name two different columns of the release: correlation(release, "a", "b")')
     pair = [scored_column(release, name, None, None, None, None, "correlation") for name in (first, second)]
     aside = survey_columns(release, weights=weights, strata=strata, clusters=clusters, fpc=False)
-    joint = _joint_scores(pair)
+    joint = _joint_scores(pair) or _scores_of_one_box(pair)
     rows = Rows(release, int(release.rows), [_BothColumns([one.reader for one in pair])], **aside)
     sums = ScoreSums(5, Roles.of(aside), "population")
     for batch in rows.batches():
@@ -147,6 +148,31 @@ def _joint_scores(pair: list[ScoredColumn]) -> Callable[[list[ScoredColumn], Flo
         del pair, first_row  # the joint channel says it all
         codes = values.astype(np.int64)
         return np.asarray(table[codes[:, 0] * width + codes[:, 1]])
+
+    return scores
+
+
+def _scores_of_one_box(pair: list[ScoredColumn]) -> Callable[[list[ScoredColumn], Floats, int], Floats] | None:
+    """Scores of two numbers that got their noise together; None where they did not, or where reports are the scores.
+
+    A product of two functions of one record is not unbiased for the product: exactly published records are exact in
+    both. The product itself is corrected, over copies inside the box of the two.
+    """
+    first, second = (column.scores for column in pair)
+    if not (isinstance(first, BoxScores) and isinstance(second, BoxScores) and first.uses_box):
+        return None
+    names = [str(column.name) for column in pair]
+    block = next((one for one in pair[0].release.manifest.blocks if set(names) <= set(one.columns)), None)
+    if block is None:
+        return None
+    mechanism = block.mechanism.coordinates([block.columns.index(name) for name in names])
+    centres = np.array([first.centre, second.centre])
+
+    def scores(pair: list[ScoredColumn], values: Floats, first_row: int) -> Floats:
+        (x, xx), (y, yy) = (_single(column, values[:, place], first_row) for place, column in enumerate(pair))
+        kept = Copies([NoisyBlock(np.asarray(values, float), mechanism)]).kept
+        product = kept.weight * np.prod(kept.values - centres, axis=1)
+        return np.stack([x, y, xx, yy, np.bincount(kept.record, product, len(values))], axis=1)
 
     return scores
 

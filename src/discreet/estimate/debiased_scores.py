@@ -21,7 +21,7 @@ from discreet.arguments import Floats
 from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate.channels import Channels
 from discreet.estimate.m_estimation.box.inside import is_coarse
-from discreet.estimate.m_estimation.box.interval import CorrectedFunction, IntervalCorrection, applies
+from discreet.estimate.m_estimation.box.interval import CorrectedFunction, applies, interval_correction
 from discreet.estimate.m_estimation.functionals import corrected_answers
 from discreet.estimate.m_estimation.losses import Expectation
 from discreet.estimate.m_estimation.sample import Sample, read_sample
@@ -202,12 +202,17 @@ class BoxScores:
         low, high = mechanism.box.low[0], mechanism.box.high[0]
         self.centre = 0.0 if function is not None else (low + high) / 2
         self._noise = (1 - mechanism.zero_probability) * float(mechanism.noise_scale[0]) ** 2
-        self._best = IntervalCorrection(mechanism) if applies(mechanism) and not is_coarse(mechanism) else None
+        self._best = interval_correction(mechanism) if applies(mechanism) and not is_coarse(mechanism) else None
         # The function that uses the box varies less than the noise, by an amount that depends on the law of the truths.
         least = math.sqrt(self._noise) if function is None and self._best is None else 0.0
         self.deviations = (least, math.inf)
         if self._best is not None:
             self.notes = (_BOX_NOTE,)
+
+    @property
+    def uses_box(self) -> bool:
+        """Whether the scores are functions on the box, and not the reports themselves."""
+        return self._best is not None
 
     @cached_property
     def _own(self) -> CorrectedFunction | None:

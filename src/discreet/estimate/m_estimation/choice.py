@@ -19,7 +19,7 @@ from discreet.errors import EstimationError
 from discreet.estimate.m_estimation.result import MEstimate
 
 #: A variance below this share of the first candidate's is clearly below it.
-_CLEARLY = 0.9
+CLEARLY = 0.9
 
 
 def least_variance(candidates: Mapping[str, Callable[[], MEstimate]], spread: Floats | None) -> MEstimate:
@@ -45,7 +45,7 @@ def least_variance(candidates: Mapping[str, Callable[[], MEstimate]], spread: Fl
     sizes = {method: _size(fit, spread) for method, fit in fits.items()}
     chosen = next(iter(fits))
     for method, size in sizes.items():
-        if size < _CLEARLY * sizes[chosen]:
+        if size < CLEARLY * sizes[chosen]:
             chosen = method
     best = fits[chosen]
     return replace(best, notes=(*best.notes, _why(chosen, sizes))) if len(candidates) > 1 else best

@@ -9,14 +9,14 @@ import numpy as np
 from discreet.arguments import Floats
 from discreet.estimate.m_estimation.box.controls import multiples
 from discreet.estimate.m_estimation.box.copies import MONTE_CARLO_SHARE, Copies, NoisyBlock, summed_by
-from discreet.estimate.m_estimation.box.interval import IntervalCorrection, applies
+from discreet.estimate.m_estimation.box.interval import applies, interval_correction
 from discreet.estimate.m_estimation.sample import Sample
 
 
 def box_answers(function: Callable[[Floats], Floats], sample: Sample) -> tuple[Floats, list[str]]:
     """The corrected function of every record, n × k, and what to know about it; it is not evaluated outside the box."""
     if applies(sample.mechanism):
-        return IntervalCorrection(sample.mechanism).of(function)(sample.private[:, 0]), []
+        return interval_correction(sample.mechanism).of(function)(sample.private[:, 0]), []
     copies = Copies([NoisyBlock(sample.private, sample.mechanism)])
     while True:
         kept = copies.kept

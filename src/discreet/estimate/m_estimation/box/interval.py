@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -63,6 +63,12 @@ class CorrectedFunction:
             values = self.function(inside.clip(at[:, None]))
             answer[kept] = (values - given.between_cells(self.smooth, at)) / given.mechanism.zero_probability
         return np.asarray(answer)
+
+
+@lru_cache(maxsize=4)
+def interval_correction(mechanism: ZeroInflatedLaplace) -> IntervalCorrection:
+    """The best functions of a mechanism; the equation is solved once."""
+    return IntervalCorrection(mechanism)
 
 
 class IntervalCorrection:
