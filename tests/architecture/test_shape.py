@@ -24,7 +24,6 @@ LINES, FUNCTION_LINES = 400, 60
 ASKS_FOR_THE_TYPE = {
     "discreet.estimate.m_estimation.sample",  # an outcome on arrays has one of two kinds of noise
     "discreet.estimate.joint.table",  # the first argument of a public function is checked
-    "discreet.learning.losses.rows",  # likewise: only this noise has a box
 }
 
 

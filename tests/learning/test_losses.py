@@ -132,7 +132,7 @@ def test_wrong_arguments_are_refused():
         (lambda: category_rows([5], CHANNELS[0]), "from 0 to 2"),
         (lambda: category_rows([0.5], CHANNELS[0]), "whole numbers"),
         (lambda: undoing_table(3), "finitely many"),
-        (lambda: box_rows([[0.0]], CHANNELS[0]), "zero-inflated"),
+        (lambda: box_rows([[0.0]], CHANNELS[0]), "ZeroInflatedLaplace"),
         (lambda: box_rows([[0.0]], noise), "above 0"),
         (lambda: box_rows([[0.0, 1.0]], ZeroInflatedLaplace(Box([-1], [1]), [1.0], 0.2)), "1 coordinates"),
     ):

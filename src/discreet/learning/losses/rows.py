@@ -96,8 +96,7 @@ def box_rows(reports: Any, mechanism: ZeroInflatedLaplace, copies: int = 20, *, 
     seed : int
         Of the copies, which are arithmetic on public reports.
     """
-    if not isinstance(mechanism, ZeroInflatedLaplace):
-        raise InputError("box_rows needs zero-inflated Laplace noise; category_rows is for finite mechanisms")
+    arguments.instance(mechanism, ZeroInflatedLaplace, "mechanism")
     exact = mechanism.zero_probability
     if exact == 0:
         raise InputError("box_rows needs a zero probability above 0: without exact reports the box says nothing")
