@@ -13,7 +13,7 @@ from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
-from discreet.estimate.intervals import checked_level, two_sided_quantile
+from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
 from discreet.estimate.moments import refuse_large
 from discreet.estimate.result import Result, frozen, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
@@ -92,3 +92,31 @@ class PredictedRows(Result):
             "std_error": display.plain(self.std_error),
             "interval": written_interval(self.interval(level, method), level, "wald"),
         }
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PredictedMeans(PredictedRows):
+    """Predicted means, or probabilities of classes, with delta-method standard errors."""
+
+    scale: str
+    freedom: float
+
+    @property
+    def what(self) -> str:
+        """What is predicted."""
+        return "Predicted probability" if self.scale == "probability" else "Predicted mean"
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """Of Student's t; infinite means the normal law."""
+        return self.freedom
+
+    def _ends(self, quantile: float) -> Floats:
+        """Of probabilities made on the scale of log odds, of counts on that of logarithms."""
+        p, error = self.estimate, self.std_error
+        if self.scale == "probability":
+            ends = wald(np.log(p) - np.log1p(-p), error / (p * (1 - p)), quantile)
+            return np.asarray(1 / (1 + np.exp(-ends)))
+        if self.scale == "rate":
+            return np.asarray(np.exp(wald(np.log(p), error / p, quantile)))
+        return wald(p, error, quantile)

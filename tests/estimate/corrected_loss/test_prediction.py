@@ -10,6 +10,7 @@ import pytest
 
 from discreet import EstimationError
 from discreet.estimate.corrected_loss import corrected_regression
+from discreet.estimate.formulas.new_rows import new_rows
 
 from .test_formula import released, truth
 
@@ -37,7 +38,7 @@ def test_predictions_are_about_true_values(fit):
     low, high = found.interval(0.9999).T
     assert np.all((low > 0) & (low < found.estimate) & (found.estimate < high) & (high < 1))
     assert np.allclose(fit.predict(pd.DataFrame(rows)).std_error, found.std_error)
-    X = fit.matrices.matrix(fit._columns(rows))
+    X = fit.matrices.matrix(new_rows(fit.matrices, rows))
     p = found.estimate
     assert np.allclose(found.std_error, p * (1 - p) * np.sqrt(np.einsum("ij,jk,ik->i", X, fit.covariance, X)))
 

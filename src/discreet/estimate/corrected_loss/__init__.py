@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from discreet.estimate.corrected_loss.fit import fit_corrected
 from discreet.estimate.corrected_loss.formula import corrected_regression
-from discreet.estimate.corrected_loss.prediction import PredictedMeans
 from discreet.estimate.corrected_loss.result import CorrectedRegression
+from discreet.estimate.predicted_rows import PredictedMeans
 
 __all__ = ["CorrectedRegression", "PredictedMeans", "corrected_regression", "fit_corrected"]

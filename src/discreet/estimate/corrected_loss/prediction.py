@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,41 +9,12 @@ import numpy as np
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.corrected_loss.objective import CorrectedLoss
-from discreet.estimate.intervals import wald
 from discreet.estimate.likelihood.effects import MarginalEffects
-from discreet.estimate.predicted_rows import PredictedRows
+from discreet.estimate.predicted_rows import PredictedMeans
 from discreet.estimate.result import frozen
 
 if TYPE_CHECKING:
     from discreet.estimate.corrected_loss.result import CorrectedRegression
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class PredictedMeans(PredictedRows):
-    """Predicted means, or probabilities of classes, with delta-method standard errors."""
-
-    scale: str
-    freedom: float
-
-    @property
-    def what(self) -> str:
-        """What is predicted."""
-        return "Predicted probability" if self.scale == "probability" else "Predicted mean"
-
-    @property
-    def degrees_of_freedom(self) -> float:
-        """Of Student's t; infinite means the normal law."""
-        return self.freedom
-
-    def _ends(self, quantile: float) -> Floats:
-        """Of probabilities made on the scale of log odds, of counts on that of logarithms."""
-        p, error = self.estimate, self.std_error
-        if self.scale == "probability":
-            ends = wald(np.log(p) - np.log1p(-p), error / (p * (1 - p)), quantile)
-            return np.asarray(1 / (1 + np.exp(-ends)))
-        if self.scale == "rate":
-            return np.asarray(np.exp(wald(np.log(p), error / p, quantile)))
-        return wald(p, error, quantile)
 
 
 def predictions(fit: CorrectedRegression, X: Floats) -> PredictedMeans:

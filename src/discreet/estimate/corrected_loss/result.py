@@ -8,22 +8,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
-from discreet.estimate.corrected_loss.prediction import PredictedMeans, marginal_effects, predictions
-from discreet.estimate.corrected_loss.reading import plain
+from discreet.estimate.corrected_loss.prediction import marginal_effects, predictions
 from discreet.estimate.formulas import Matrices
+from discreet.estimate.formulas.new_rows import new_rows
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
 from discreet.estimate.likelihood import inference
 from discreet.estimate.likelihood.effects import MarginalEffects
 from discreet.estimate.likelihood.inference import Test
 from discreet.estimate.likelihood.sampling import Sampling
 from discreet.estimate.m_estimation.result import MEstimate
+from discreet.estimate.predicted_rows import PredictedMeans
 
 if TYPE_CHECKING:
     from discreet.estimate.corrected_loss.families import Family
@@ -82,29 +81,8 @@ class CorrectedRegression(MEstimate):
         value : float
             The value under the hypothesis.
         """
-        value = arguments.number(value, "value", EstimationError)
-        chosen = (names,) if isinstance(names, str) else tuple(arguments.listed(names, "names", EstimationError))
-        unknown = [name for name in chosen if name not in self.names]
-        if unknown or not chosen:
-            raise EstimationError(
-                f"names to test must be among {', '.join(self.names)}" + (f", not {unknown[0]!r}" if unknown else "")
-            )
-        which = sorted({self.names.index(name) for name in chosen})
-        statistic = inference.wald_statistic(self.coefficients[which] - value, self.covariance[np.ix_(which, which)])
-        count, denominator = len(which), math.inf
-        if math.isinf(self.degrees_of_freedom):
-            p_value = inference.chi_square_tail(statistic, count)
-        else:
-            denominator = self.degrees_of_freedom - count + 1
-            p_value = inference.f_tail(statistic, count, denominator)
-        return Test(
-            method="wald",
-            names=chosen,
-            statistic=statistic,
-            degrees_of_freedom=count,
-            p_value=p_value,
-            denominator=denominator,
-        )
+        known = (self.names, self.coefficients, self.covariance)
+        return inference.wald_test(*known, names, value, self.degrees_of_freedom)
 
     def predict(self, rows: Any) -> PredictedMeans:
         """What the model predicts for people with these *true* values.
@@ -122,27 +100,7 @@ class CorrectedRegression(MEstimate):
         """
         if self.matrices is None:
             raise EstimationError("predictions need a fit by formula")
-        return predictions(self, self.matrices.matrix(self._columns(rows)))
-
-    def _columns(self, rows: Any) -> pa.Table:
-        assert self.matrices is not None
-        try:
-            given = rows if isinstance(rows, pa.Table) else pa.table(rows)
-        except (TypeError, ValueError, pa.ArrowException):
-            raise EstimationError("rows must be a table: a mapping of lists, an Arrow table or a data frame") from None
-        lacking = [name for name in self.matrices.variables if name not in given.column_names]
-        if lacking:
-            raise EstimationError(f'the rows have no column "{lacking[0]}", which the formula uses')
-        if not self.matrices.variables:
-            return given
-        chosen = pa.table({name: plain(given[name]) for name in self.matrices.variables})
-        for name in chosen.column_names:
-            lacking = pc.is_null(chosen[name], nan_is_null=True).to_numpy()
-            if lacking.any():
-                row = int(np.flatnonzero(lacking)[0])
-                raise EstimationError(f'column "{name}", row {row} (counted from 0): the value is missing')
-        self.matrices.refuse_unknown(chosen)
-        return chosen
+        return predictions(self, self.matrices.matrix(new_rows(self.matrices, rows)))
 
     def marginal_effects(self) -> MarginalEffects:
         """Average marginal effects of every column of the model but constants, over the true values of the sample.

@@ -14,7 +14,8 @@ from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
-from discreet.estimate.checks import checked_matrix, checked_numbers
+from discreet.estimate.checks import checked_numbers
+from discreet.estimate.formulas.new_rows import is_table
 from discreet.estimate.likelihood import effects, goodness
 from discreet.estimate.likelihood.effects import MarginalEffects, Predictions
 from discreet.estimate.likelihood.firth import Firth
@@ -24,6 +25,9 @@ from discreet.estimate.likelihood.objective import Surface
 from discreet.estimate.likelihood.result import LikelihoodFit
 from discreet.estimate.likelihood.rows import LiteralRows, Source, joined
 from discreet.estimate.likelihood.scan import Scan
+from discreet.estimate.likelihood.truth_given_report import missing_reporting, posterior
+from discreet.estimate.predicted_rows import PredictedMeans
+from discreet.estimate.result import frozen
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -112,18 +116,42 @@ class BinaryRegression(LikelihoodFit):
 
         Parameters
         ----------
-        X : array (rows, coefficients)
+        X : table, or array (rows, coefficients)
+            Of a fit by formula: a table with the columns of its right side, and the result has intervals.
         offset : array, optional
         interval : bool
             Return :class:`Predictions`, with standard errors and intervals, instead of the plain array.
         """
         interval = arguments.flag(interval, "interval", EstimationError)
-        design = checked_matrix(X, "X")
+        interval = interval or (self.matrices is not None and is_table(X))
+        design = self._model_matrix(X)
         if design.shape[1] != self.coefficients.size:
             raise EstimationError(f"X must have {self.coefficients.size} columns, not {design.shape[1]}")
         shift = None if offset is None else checked_numbers(offset, design.shape[0], "offset")
         found = effects.predictions(design, shift, self.coefficients, self.covariance, self.link_function)
         return found if interval else found.estimate
+
+    def truth_given_report(self, rows: Any) -> PredictedMeans:
+        """Probabilities of a true "yes" of people with these covariates who made these reports.
+
+        ``Q[1, r] G/(Q[0, r] (1 − G) + Q[1, r] G)``, with delta-method errors.
+
+        Parameters
+        ----------
+        rows : table
+            Every column of the formula, the outcome with *reports*.
+        """
+        if self.reporting is None:
+            raise missing_reporting()
+        X = self._model_matrix(rows)
+        no, yes, slope = self.link_function.parts(X @ self.coefficients)
+        given = self.reporting.given(rows)
+        found = posterior(np.column_stack([no, yes]), given)[:, 1]
+        moves = (slope * given[:, 0] * given[:, 1] / (given[:, 0] * no + given[:, 1] * yes) ** 2)[:, None] * X
+        error = np.sqrt(np.einsum("ij,jk,ik->i", moves, self.covariance, moves))
+        return PredictedMeans(
+            estimate=frozen(found), std_error=frozen(error), scale="probability", freedom=self.degrees_of_freedom
+        )
 
     def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
         """Confidence intervals, one (low, high) row per coefficient.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from discreet.domains import FiniteDomain
 from discreet.errors import EstimationError
 from discreet.estimate import rows as reader
 from discreet.estimate.channels import Channels
@@ -29,6 +31,7 @@ from discreet.estimate.likelihood.random_intercept_result import (
 )
 from discreet.estimate.likelihood.rows import ArrayRows
 from discreet.estimate.likelihood.streaming import Batch, binary_regression_batches
+from discreet.estimate.likelihood.truth_given_report import Reporting
 from discreet.estimate.result import frozen
 from discreet.estimate.specification import Specification
 
@@ -51,7 +54,7 @@ def yes_no_outcome(asked: Specification) -> BinaryRegression:
     else:
         held = _labels(reader.joined(rows.batches()), matrices, column.channels)
         fit = fit_binary(ArrayRows(held.checked()), link_named(link), matrices.names, asked.penalty)
-    return asked.finished(fit, "binary", rows)
+    return asked.finished(replace(fit, matrices=matrices, reporting=_reporting(asked, column)), "binary", rows)
 
 
 def grouped_yes_no_outcome(asked: Specification) -> RandomInterceptRegression:
@@ -82,6 +85,7 @@ def grouped_yes_no_outcome(asked: Specification) -> RandomInterceptRegression:
         log_likelihood_without=plain.log_likelihood,
         converged=bool(certain),
         status="converged" if certain else NO_MAXIMUM,
+        matrices=matrices,
         notes=(
             *(("weights, strata and clusters of the survey are not used",) if survey.columns else ()),
             *quadrature_note(found),
@@ -99,7 +103,7 @@ def one_of_k_outcome(asked: Specification) -> MultinomialRegression:
     rows = asked.rows([column])
     source = _stream(rows, matrices, column.channels)
     fit = fit_multinomial(source, _matrices(column.channels), matrices.names, _classes(asked, column))
-    return asked.finished(fit, "multinomial", rows)
+    return asked.finished(replace(fit, matrices=matrices, reporting=_reporting(asked, column)), "multinomial", rows)
 
 
 def randomised_predictor(asked: Specification) -> PredictorRegression:
@@ -119,7 +123,8 @@ def randomised_predictor(asked: Specification) -> PredictorRegression:
     source = _stream(rows, matrices, column.channels, lambda table: asked.public_outcome(table, family))
     named = "gaussian" if family == "linear" else asked.link or "logit"
     fit = fit_predictor(source, matrices.names, _classes(asked, column), family=named)
-    return asked.finished(fit, family, rows)
+    answer = (column.column, tuple(asked.values(column.column)))
+    return asked.finished(replace(fit, matrices=matrices, answer=answer), family, rows)
 
 
 def _labels(batch: reader.Batch, matrices: Matrices, channels: Channels) -> Batch:
@@ -176,3 +181,16 @@ def _matrices(channels: Channels) -> tuple[Any, ...]:
 def _classes(asked: Specification, column: ReleaseColumn) -> tuple[str, ...]:
     """Names of the classes of a one-of-k answer."""
     return tuple("(blank)" if label is None else str(label) for label in asked.values(column.column))
+
+
+def _reporting(asked: Specification, column: ReleaseColumn) -> Reporting | None:
+    """How the outcome was reported, where all rows share one design."""
+    block, channels = asked.block(column.column), column.channels
+    if block is None or len(channels.mechanisms) > 1:
+        return None
+    reports = block.reports_of(column.column)
+    return (
+        Reporting(column.column, reports, channel_matrix(channels.mechanisms[0]))
+        if isinstance(reports, FiniteDomain)
+        else None
+    )

@@ -153,6 +153,33 @@ def f_tail(statistic: float, degrees_of_freedom: int, denominator: float) -> flo
     return float(fdtrc(degrees_of_freedom, denominator, ratio))
 
 
+def wald_test(
+    known: Sequence[str],
+    coefficients: Floats,
+    covariance: Floats,
+    names: str | Sequence[str],
+    value: float = 0.0,
+    degrees_of_freedom: float = math.inf,
+) -> Test:
+    """Wald test of whether the named coefficients all have this value."""
+    value = arguments.number(value, "value", EstimationError)
+    chosen = (names,) if isinstance(names, str) else tuple(arguments.listed(names, "names", EstimationError))
+    unknown = [name for name in chosen if name not in known]
+    if unknown or not chosen:
+        raise EstimationError(
+            f"names to test must be among {', '.join(known)}" + (f", not {unknown[0]!r}" if unknown else "")
+        )
+    which = sorted({list(known).index(name) for name in chosen})
+    statistic = wald_statistic(coefficients[which] - value, covariance[np.ix_(which, which)])
+    count, denominator = len(which), math.inf
+    if math.isinf(degrees_of_freedom):
+        p_value = chi_square_tail(statistic, count)
+    else:
+        denominator = degrees_of_freedom - count + 1
+        p_value = f_tail(statistic, count, denominator)
+    return Test("wald", chosen, statistic, count, p_value, denominator)
+
+
 def wald_statistic(difference: Floats, matrix: Floats) -> float:
     """``d' V⁻¹ d``; nan when V is not finite."""
     if not np.isfinite(matrix).all():

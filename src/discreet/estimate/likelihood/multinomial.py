@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.checks import checked_matrix, checked_names
+from discreet.estimate.checks import checked_names
+from discreet.estimate.formulas.new_rows import is_table
 from discreet.estimate.likelihood.class_fit import fit_classes
 from discreet.estimate.likelihood.class_source import Seen, look
 from discreet.estimate.likelihood.effects import MarginalEffects
@@ -24,6 +26,8 @@ from discreet.estimate.likelihood.multinomial_rows import ClassRows, class_label
 from discreet.estimate.likelihood.objective import Chunks, Terms
 from discreet.estimate.likelihood.result import LikelihoodFit
 from discreet.estimate.likelihood.rows import ArrayRows
+from discreet.estimate.likelihood.truth_given_report import missing_reporting, posterior
+from discreet.estimate.predicted_rows import PredictedMeans
 from discreet.estimate.result import frozen
 
 #: What to fit where a class has no people, as far as the reports tell, at some covariates.
@@ -161,17 +165,55 @@ class MultinomialRegression(LikelihoodFit):
         """Coefficients, one row per class after the first."""
         return self.coefficients.reshape(len(self.classes) - 1, -1)
 
-    def predict(self, X: Any) -> Floats:
-        """Probabilities of the true classes, one row per row of X."""
-        return class_probabilities(self._checked(X), self.matrix)
+    def predict(self, X: Any, interval: bool = False) -> Floats | PredictedMeans:
+        """Probabilities of the true classes, one row per row of X.
+
+        Parameters
+        ----------
+        X : table, or array (rows, columns)
+            Of a fit by formula: a table with the columns of its right side, and the result has intervals.
+        interval : bool
+            Return :class:`PredictedMeans`, with standard errors and intervals, instead of the plain array.
+        """
+        interval = arguments.flag(interval, "interval", EstimationError) or (self.matrices is not None and is_table(X))
+        design = self._checked(X)
+        shares = class_probabilities(design, self.matrix)
+        return self._with_errors(shares, design) if interval else shares
+
+    def truth_given_report(self, rows: Any) -> PredictedMeans:
+        """Probabilities of the true classes of people with these covariates who made these reports.
+
+        ``ω_j = π_j Q[j, r]/Σ_k π_k Q[k, r]``, with delta-method errors: ω moves with the linear predictors as π does.
+
+        Parameters
+        ----------
+        rows : table
+            Every column of the formula, the outcome with *reports*.
+        """
+        if self.reporting is None:
+            raise missing_reporting()
+        design = self._checked(rows)
+        shares = posterior(class_probabilities(design, self.matrix), self.reporting.given(rows))
+        return self._with_errors(shares, design)
+
+    def _with_errors(self, shares: Floats, design: Floats) -> PredictedMeans:
+        return PredictedMeans(
+            estimate=frozen(shares),
+            std_error=frozen(self._share_errors(shares, design)),
+            scale="probability",
+            freedom=self.degrees_of_freedom,
+        )
+
+    def _share_errors(self, shares: Floats, design: Floats) -> Floats:
+        slopes = _covariance(shares)[:, :, 1:]  # dπ_j/dη_k
+        jacobian = (slopes[:, :, :, None] * design[:, None, None, :]).reshape(*shares.shape, -1)
+        return np.asarray(np.sqrt(np.einsum("ijp,pq,ijq->ij", jacobian, self.covariance, jacobian)))
 
     def predict_std_error(self, X: Any) -> Floats:
         """Delta-method standard errors of :meth:`predict`."""
         design = self._checked(X)
         shares = class_probabilities(design, self.matrix)
-        slopes = _covariance(shares)[:, :, 1:]  # dπ_j/dη_k
-        jacobian = (slopes[:, :, :, None] * design[:, None, None, :]).reshape(*shares.shape, -1)
-        return np.asarray(np.sqrt(np.einsum("ijp,pq,ijq->ij", jacobian, self.covariance, jacobian)))
+        return self._share_errors(shares, design)
 
     def marginal_effects(self) -> MarginalEffects:
         """Average marginal effects of every covariate but a constant on the probability of every true class.
@@ -200,7 +242,7 @@ class MultinomialRegression(LikelihoodFit):
         return _fit(self.seen.literal(len(self.classes)), truthful, self.columns, self.classes)
 
     def _checked(self, X: Any) -> Floats:
-        design = checked_matrix(X, "X")
+        design = self._model_matrix(X)
         if design.shape[1] != len(self.columns):
             raise EstimationError(f"X must have {len(self.columns)} columns, not {design.shape[1]}")
         return design

@@ -21,14 +21,20 @@ from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.checks import checked_names, row_of
+from discreet.estimate.formulas.new_rows import as_table
+from discreet.estimate.likelihood.averaged_effects import averaged_effects
 from discreet.estimate.likelihood.class_fit import fit_classes
 from discreet.estimate.likelihood.class_source import Seen, look
+from discreet.estimate.likelihood.effects import MarginalEffects
+from discreet.estimate.likelihood.links import link_named
 from discreet.estimate.likelihood.multinomial import class_probabilities
 from discreet.estimate.likelihood.multinomial_rows import ClassRows, class_labels, class_rows
 from discreet.estimate.likelihood.objective import Chunks, Terms
 from discreet.estimate.likelihood.outcomes import OutcomeModel, outcome_model
 from discreet.estimate.likelihood.result import LikelihoodFit
 from discreet.estimate.likelihood.rows import ArrayRows
+from discreet.estimate.predicted_rows import PredictedMeans
+from discreet.estimate.result import frozen
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +137,9 @@ class PredictorRegression(LikelihoodFit):
     family: str
     classes: tuple[str, ...]
     outcome_size: int
+    #: The randomised column and its true values, of a fit by formula.
+    answer: tuple[str, tuple[Any, ...]] | None = None
+    seen: Seen
 
     @property
     def title(self) -> str:
@@ -151,6 +160,65 @@ class PredictorRegression(LikelihoodFit):
     def exponentiated(self) -> str | None:
         """What the exponentials of the coefficients are."""
         return "odds ratios" if self.family == "logit" else None
+
+    def predict(self, rows: Any) -> PredictedMeans:
+        """What the model predicts for people with these covariates and this *true* answer.
+
+        Parameters
+        ----------
+        rows : table
+            Every column of the right side of the formula, the randomised one with true values.
+        """
+        if self.matrices is None or self.answer is None:
+            raise EstimationError("predictions need a fit by formula")
+        name, values = self.answer
+        X = self._model_matrix(rows)
+        told = as_table(rows, (name,))[name].to_pylist()
+        unknown = [row for row, value in enumerate(told) if value not in values]
+        if unknown:
+            raise EstimationError(
+                f'column "{name}", row {unknown[0]} (counted from 0): the value is not one that the model knows'
+            )
+        switch = np.eye(len(values))[[values.index(value) for value in told]][:, 1:]
+        design = np.hstack([X, switch])
+        used = design.shape[1]
+        eta = design @ self.coefficients[:used]
+        slope, mean = np.ones_like(eta), eta
+        if self.family != "gaussian":
+            _, mean, slope = link_named(self.family).parts(eta)
+        jacobian = slope[:, None] * design
+        error = np.sqrt(np.einsum("ij,jk,ik->i", jacobian, self.covariance[:used, :used], jacobian))
+        scale = "mean" if self.family == "gaussian" else "probability"
+        return PredictedMeans(
+            estimate=frozen(mean), std_error=frozen(error), scale=scale, freedom=self.degrees_of_freedom
+        )
+
+    def marginal_effects(self) -> MarginalEffects:
+        """Average marginal effects of every covariate but a constant, and of every answer against the first.
+
+        Of covariates the mean of ``∂E(outcome)/∂x_j`` over the rows and over what is known about the truth of each; of
+        answers the mean difference that the truth would make. In a linear model these are the coefficients.
+        """
+        model = self.objective.model
+        assert isinstance(model, MixtureModel)
+        size, columns = model.columns, [int(j) for j in np.flatnonzero(~self.seen.constant)]
+        names = [*(self.names[j] for j in columns), *self.names[size : size + model.classes - 1]]
+        link = None if self.family == "gaussian" else link_named(self.family)
+
+        def average(theta: Floats) -> Floats:
+            effects = theta[size : size + model.classes - 1]
+            if link is None:
+                return np.concatenate([theta[columns], effects])
+            slope, jumps = 0.0, np.zeros(effects.size)
+            for rows in self.objective.source.chunks():
+                share = (np.ones(rows.size) if rows.weights is None else rows.weights) / self.seen.total
+                _, posterior, _, eta = model._joint(theta, rows)
+                slope += float(share @ np.sum(posterior * link.parts(eta)[2], axis=1))
+                yes = link.parts(eta)[1]  # the truth that the class would be, one column each
+                jumps += share @ (yes[:, 1:] - yes[:, :1])
+            return np.concatenate([slope * theta[columns], jumps])
+
+        return averaged_effects(average, self.coefficients, self.covariance, names)
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -213,7 +281,7 @@ def fit_predictor(
         metric[: model.outcome_size - 1, : model.outcome_size - 1] /= spread**2
         scale[: model.outcome_size - 1] /= spread
     fields = fit_classes(model, seen, metric, scale, full, start)
-    return PredictorRegression(**fields, family=family, classes=classes, outcome_size=model.outcome_size)
+    return PredictorRegression(**fields, family=family, classes=classes, outcome_size=model.outcome_size, seen=seen)
 
 
 class YesNoOutcomes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,10 +14,16 @@ from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.coefficients import Coefficients
+from discreet.estimate.formulas import Matrices
+from discreet.estimate.formulas.new_rows import new_rows
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
-from discreet.estimate.likelihood.inference import Test, chi_square_tail
+from discreet.estimate.likelihood.averaged_effects import averaged_effects
+from discreet.estimate.likelihood.effects import MarginalEffects
+from discreet.estimate.likelihood.inference import Test, chi_square_tail, wald_test
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.random_intercept import Maximum
+from discreet.estimate.predicted_rows import PredictedMeans
+from discreet.estimate.result import frozen
 
 #: What is said of a fit that found no maximum.
 NO_MAXIMUM = (
@@ -65,6 +73,7 @@ class RandomInterceptRegression(Coefficients):
     notes: tuple[str, ...] = ()
     formula: str | None = None
     modelled: str | None = None
+    matrices: Matrices | None = None
 
     @property
     def groups(self) -> int:
@@ -96,6 +105,51 @@ class RandomInterceptRegression(Coefficients):
             spread = self.coefficients[-1]
             ends[-1] = spread * np.exp(np.array([-1, 1]) * quantile * self.std_error[-1] / spread)
         return ends
+
+    def test(self, names: str | Sequence[str], value: float = 0.0) -> Test:
+        """Wald test of whether the named coefficients all have this value; the spread has :meth:`test_of_groups`."""
+        return wald_test(self.names[:-1], self.coefficients, self.covariance, names, value)
+
+    def predict(self, rows: Any) -> PredictedMeans:
+        """The probability of a true "yes" for people with these covariates, averaged over all groups.
+
+        ``∫ G(x'β + σu) φ(u) du``, by a quadrature of 40 points; errors by the delta method.
+
+        Parameters
+        ----------
+        rows : table
+            The columns of the right side of the formula, without the group.
+        """
+        if self.matrices is None:
+            raise EstimationError("predictions need a fit by formula")
+        X = self.matrices.matrix(new_rows(self.matrices, rows))
+        nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+        weights = weights / weights.sum()
+        eta = (X @ self.coefficients[:-1])[:, None] + self.coefficients[-1] * nodes
+        _, yes, slope = self.link.parts(eta)
+        jacobian = np.column_stack([X * (slope @ weights)[:, None], slope @ (weights * nodes)])
+        error = np.sqrt(np.einsum("ij,jk,ik->i", jacobian, self.covariance, jacobian))
+        return PredictedMeans(
+            estimate=frozen(yes @ weights), std_error=frozen(error), scale="probability", freedom=math.inf
+        )
+
+    def marginal_effects(self) -> MarginalEffects:
+        """Average marginal effects of every covariate but a constant on the probability of a true "yes".
+
+        Means over the rows of ``∂/∂x_j ∫ G(x'β + σu) φ(u) du``: averaged over all groups.
+        """
+        X = self.maximum.model.rows.X
+        columns = [j for j in range(X.shape[1]) if np.ptp(X[:, j]) > 0]
+        nodes, weights = np.polynomial.hermite_e.hermegauss(20)
+        weights = weights / weights.sum()
+
+        def average(theta: Floats) -> Floats:
+            slope = 0.0
+            for node, weight in zip(nodes, weights, strict=True):
+                slope += weight * float(self.link.parts(X @ theta[:-1] + theta[-1] * node)[2].mean())
+            return np.asarray(slope * theta[columns])
+
+        return averaged_effects(average, self.coefficients, self.covariance, [self.names[j] for j in columns])
 
     def test_of_groups(self) -> Test:
         """Likelihood-ratio test of whether groups differ at all.

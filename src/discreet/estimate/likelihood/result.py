@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -14,12 +14,16 @@ from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
+from discreet.estimate.checks import checked_matrix
 from discreet.estimate.coefficients import Coefficients
+from discreet.estimate.formulas import Matrices
+from discreet.estimate.formulas.new_rows import is_table, new_rows
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
 from discreet.estimate.likelihood import inference
 from discreet.estimate.likelihood.inference import Test
 from discreet.estimate.likelihood.objective import Moments, Objective, Surface
 from discreet.estimate.likelihood.search import listed
+from discreet.estimate.likelihood.truth_given_report import Reporting
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -66,6 +70,8 @@ class LikelihoodFit(Coefficients):
     formula: str | None = None
     modelled: str | None = None
     chosen_covariance: str | None = None
+    matrices: Matrices | None = None
+    reporting: Reporting | None = None
 
     def __post_init__(self) -> None:
         self.coefficients.flags.writeable = False
@@ -105,6 +111,14 @@ class LikelihoodFit(Coefficients):
         if sampling is None or self.covariance_kind not in ("cluster", "survey"):
             return math.inf
         return sampling.degrees_of_freedom
+
+    def _model_matrix(self, X: Any) -> Floats:
+        """Covariates to predict for: a table with the columns of the formula, or the model matrix itself."""
+        if not is_table(X) or (self.matrices is None and not isinstance(X, Mapping)):
+            return checked_matrix(X, "X")
+        if self.matrices is None:
+            raise EstimationError("a table to predict for needs a fit by formula; give the model matrix")
+        return checked_matrix(self.matrices.matrix(new_rows(self.matrices, X)), "X")
 
     def with_covariance(self, kind: str) -> Self:
         """The same fit with another covariance: "model", "observed", "robust", "cluster" or "survey"."""

@@ -1,0 +1,33 @@
+"""Average marginal effects where the average itself depends on the fit: the delta method with numerical derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from discreet.arguments import Floats
+from discreet.estimate.likelihood.effects import MarginalEffects
+from discreet.estimate.result import frozen
+
+#: Central differences over this share of a standard error: errors of the order of its square.
+_STEP = 1e-3
+
+
+def averaged_effects(
+    average: Callable[[Floats], Floats], coefficients: Floats, covariance: Floats, names: Sequence[str]
+) -> MarginalEffects:
+    """Effects as a function of the coefficients, with the covariance ``J V Jᵀ``."""
+    errors = np.sqrt(np.diag(covariance))
+    steps = _STEP * np.where(np.isfinite(errors) & (errors > 0), errors, 1.0)
+    slopes = []
+    for j, step in enumerate(steps):
+        move = np.zeros(coefficients.size)
+        move[j] = step
+        slopes.append((average(coefficients + move) - average(coefficients - move)) / (2 * step))
+    jacobian = np.array(slopes).T
+    return MarginalEffects(
+        names=tuple(names),
+        coefficients=frozen(average(coefficients)),
+        covariance=frozen(jacobian @ covariance @ jacobian.T),
+    )

@@ -1,0 +1,190 @@
+"""One ``predict(table)`` with intervals, tests and marginal effects for every fit by formula."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from discreet import EstimationError, Randomness, estimate, release
+
+N = 4_000
+NEW = {"x": [0.0, 1.0], "s": ["yes", "no"], "h": [1, 2], "c": ["a", "b"], "y": ["yes", "no"]}
+FORMULAS = {
+    "binary": ("y ~ x", "binary"),
+    "multinomial": ("c ~ x", "multinomial"),
+    "predictor, linear": ("v ~ x + s", "linear"),
+    "predictor, yes/no": ("d ~ x + c", "binary"),
+    "random intercept": ("y ~ x + (1 | school)", "binary"),
+    "binary, several": ("y ~ x + s", "binary"),
+    "multinomial, several": ("c ~ x + s", "multinomial"),
+    "ordinal": ("h ~ x + s", "ordinal"),
+    "linear, several": ("v ~ x + s + h", "linear"),
+    "poisson": ("k ~ x + s", "poisson"),
+    "quantile": ("v ~ x + s + c", "quantile"),
+    "huber": ("v ~ x + s + c", "huber"),
+    "hinge": ("y ~ x + s", "hinge"),
+}
+
+
+@cache
+def released():
+    rng = np.random.default_rng(3)
+    x, school = rng.normal(size=N), rng.integers(0, 60, N)
+    own = rng.normal(size=60)[school]
+    s = np.where(rng.random(N) < 0.4, "yes", "no")
+    c = rng.integers(0, 3, N)
+    table = pa.table(
+        {
+            "x": x,
+            "school": school.astype(str),
+            "v": x + 0.5 * (s == "yes") + rng.normal(size=N),
+            "d": rng.random(N) < 1 / (1 + np.exp(0.3 - 0.5 * x - 0.6 * (c == 1))),
+            "k": rng.poisson(np.exp(0.2 * x + 0.3 * (s == "yes"))),
+            "y": np.where(rng.random(N) < 1 / (1 + np.exp(-x - own)), "yes", "no"),
+            "s": s,
+            "h": rng.integers(0, 5, N),
+            "c": np.array(["a", "b", "c"])[c],
+        }
+    )
+    domains = {"y": {"binary": ["no", "yes"]}, "s": {"binary": ["no", "yes"]}, "h": {"ordinal": [0, 1, 2, 3, 4]}}
+    domains["c"] = {"categorical": ["a", "b", "c"]}
+    asked = {"mechanism": "randomized-response", "epsilon": 3.0}
+    plan = {
+        "public": [{"columns": ["x", "school", "v", "d", "k"]}],
+        "private": [{**asked, "columns": [name], "domain": domain} for name, domain in domains.items()],
+    }
+    return release(table, plan, randomness=Randomness.seeded(1))
+
+
+@cache
+def fitted(name):
+    return estimate.regression(FORMULAS[name][0], released(), FORMULAS[name][1])
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_every_fit_has_the_same_three(name):
+    """Predictions of a table with intervals, a test by name, and marginal effects."""
+    fit = fitted(name)
+    assert fit.converged
+    found = fit.predict(NEW)
+    assert len(found.estimate) == 2
+    low, high = np.moveaxis(found.interval(), -1, 0)
+    assert ((low <= found.estimate) & (found.estimate <= high)).all()
+    assert (found.std_error > 0).all()
+    test = fit.test(fit.names[1])
+    z = fit.coefficients[1] / fit.std_error[1]
+    assert test.statistic == pytest.approx(z**2)
+    effects = fit.marginal_effects()
+    assert np.isfinite(effects.std_error).all()
+    assert (effects.std_error > 0).all()
+
+
+@pytest.mark.parametrize(
+    "name", ["binary", "multinomial", "predictor, linear", "predictor, yes/no", "random intercept"]
+)
+def test_errors_of_predictions_are_those_of_the_delta_method(name):
+    """Predictions of fits with shifted coefficients, as numerical derivatives."""
+    from dataclasses import replace
+
+    fit = fitted(name)
+    full = fit.predict(NEW)
+    slopes = []
+    for j in range(fit.coefficients.size):
+        h = 1e-4 * fit.std_error[j]
+        up, down = (
+            replace(fit, coefficients=fit.coefficients + side * h * np.eye(fit.coefficients.size)[j]).predict(NEW)
+            for side in (1, -1)
+        )
+        slopes.append((up.estimate - down.estimate) / (2 * h))
+    jacobian = np.stack(slopes, axis=-1)
+    variance = np.einsum("...j,jk,...k->...", jacobian, fit.covariance, jacobian)
+    assert full.std_error**2 == pytest.approx(variance, rel=1e-4)
+
+
+def test_the_truth_behind_a_report():
+    """Bayes' theorem by hand; all reports together give back the prediction without one."""
+    fit = fitted("binary")
+    rows = {"x": [0.4, 0.4], "y": ["no", "yes"]}
+    channel = released().mechanism("y").matrix()
+    share = fit.predict({"x": [0.4]}).estimate[0]
+    expected = share * channel[1] / (share * channel[1] + (1 - share) * channel[0])
+    found = fit.truth_given_report(rows)
+    assert found.estimate == pytest.approx(expected)
+    assert np.sum(found.estimate * (share * channel[1] + (1 - share) * channel[0])) == pytest.approx(share)
+    many = fitted("multinomial")
+    channel = released().mechanism("c").matrix()
+    shares = many.predict({"x": [0.4]}).estimate[0]
+    rows = {"x": [0.4] * 3, "c": ["a", "b", "c"]}
+    expected = (shares[:, None] * channel / (shares @ channel)).T
+    assert many.truth_given_report(rows).estimate == pytest.approx(expected)
+
+
+def test_errors_of_the_truth_behind_a_report():
+    """Numerical derivatives again."""
+    from dataclasses import replace
+
+    rows = {"x": [0.4, -1.0], "y": ["no", "yes"], "c": ["a", "c"]}
+    for name in ("binary", "multinomial"):
+        fit = fitted(name)
+        slopes = []
+        for j in range(fit.coefficients.size):
+            h = 1e-4 * fit.std_error[j]
+            move = h * np.eye(fit.coefficients.size)[j]
+            up, down = (
+                replace(fit, coefficients=fit.coefficients + side * move).truth_given_report(rows) for side in (1, -1)
+            )
+            slopes.append((up.estimate - down.estimate) / (2 * h))
+        jacobian = np.stack(slopes, axis=-1)
+        variance = np.einsum("...j,jk,...k->...", jacobian, fit.covariance, jacobian)
+        assert fit.truth_given_report(rows).std_error ** 2 == pytest.approx(variance, rel=1e-4)
+
+
+def test_marginal_effects_of_a_randomised_predictor():
+    """In a linear model the coefficients; in a logit near the differences of predictions at the same rows."""
+    linear = fitted("predictor, linear")
+    effects = linear.marginal_effects()
+    assert effects.coefficients == pytest.approx([linear.coefficients[1], *linear.effects], rel=1e-6)
+    assert effects.std_error == pytest.approx(linear.std_error[[1, 2]], rel=1e-4)
+    logit = fitted("predictor, yes/no")
+    x = released().to_arrow()["x"].to_numpy()
+    at = [logit.predict({"x": x, "c": [value] * N}).estimate.mean() for value in ("a", "b", "c")]
+    assert logit.marginal_effects().coefficients[1:] == pytest.approx([at[1] - at[0], at[2] - at[0]], abs=1e-9)
+
+
+def test_marginal_effects_with_groups():
+    """The derivative of predictions averaged over rows, which are averaged over groups."""
+    fit = fitted("random intercept")
+    x = released().to_arrow()["x"].to_numpy()
+    up, down = (fit.predict({"x": x + side * 1e-4}).estimate.mean() for side in (1, -1))
+    assert fit.marginal_effects().coefficients == pytest.approx([(up - down) / 2e-4], rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "said"),
+    [
+        ("binary", {"z": [1.0]}, 'no column "x"'),
+        ("binary", {"x": [None, 1.0]}, "row 0 (counted from 0): the value is missing"),
+        ("multinomial", {"z": [1.0]}, 'no column "x"'),
+        ("predictor, linear", {"x": [1.0]}, 'no column "s"'),
+        ("predictor, linear", {"x": [1.0], "s": ["maybe"]}, "not one that the model knows"),
+        ("random intercept", {"z": [1.0]}, 'no column "x"'),
+        ("predictor, linear", 3, "must have two dimensions"),
+    ],
+)
+def test_rows_that_cannot_be_predicted(name, rows, said):
+    """One sentence each."""
+    with pytest.raises(EstimationError) as error:
+        fitted(name).predict(rows)
+    assert said in str(error.value)
+
+
+def test_reports_that_are_none():
+    """A truth behind an unknown report, or of a fit that does not know the design."""
+    with pytest.raises(EstimationError, match='column "y"'):
+        fitted("binary").truth_given_report({"x": [1.0], "y": ["maybe"]})
+    plain = estimate.binary_regression(np.ones((100, 1)), [0, 1] * 50, 0.75, 0.75)
+    with pytest.raises(EstimationError, match="fits by formula"):
+        plain.truth_given_report({"x": [1.0]})
