@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet import Box, EstimationError, NotIdentifiedError, Ordinal, Randomness, estimate, release
+from discreet import Box, EstimationError, Grid, NotIdentifiedError, Ordinal, Randomness, design, estimate, release
 from discreet.domains import Binary, WithBlank
 from discreet.estimate import Range, Statistic, expectation, frequencies, mean, total
 from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse
@@ -329,3 +329,14 @@ def test_a_release_gives_numbers_designs_and_survey_columns():
         mean(private)
     with pytest.raises(EstimationError, match="manifest"):
         mean(private, "hours", labels=[1])
+
+
+def test_a_mechanism_that_knows_its_numbers_gives_means_in_their_units():
+    """Reports in memory need no positions: the points of the mechanism are the true values."""
+    mechanism = design.mean(Grid(0, 60, 13), 1.0).mechanism
+    truth = np.random.default_rng(3).gamma(2.0, 8.0, 40_000).clip(0, 60)
+    codes = mechanism.round(truth, Randomness.seeded(4))
+    found = estimate.mean(mechanism.privatize(codes, Randomness.seeded(5)), mechanism)
+    assert abs(float(found) - truth.mean()) < 6 * found.std_error[0]
+    assert found.std_error[0] == pytest.approx(np.sqrt(3_600 / 40_000), rel=0.1)
+    assert estimate.frequencies(mechanism.privatize(codes), mechanism).labels[-1] == 60.0

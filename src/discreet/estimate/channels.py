@@ -59,6 +59,8 @@ class Channels:
         if len(sizes) > 1:
             raise EstimationError("the designs of one column must have the same number of true values")
         size = sizes.pop()
+        if labels is None:
+            labels = mechanisms[0].truths
         if labels is not None and not isinstance(labels, FiniteDomain):
             labels = arguments.listed(labels, "labels", EstimationError)
         known = labels.size if isinstance(labels, FiniteDomain) else size if labels is None else len(labels)

@@ -117,6 +117,11 @@ class FiniteMechanism(Mechanism):
             raise DomainError("a code is out of range", row=bad, expected=expected, value=codes.flat[bad])
         return codes
 
+    @property
+    def truths(self) -> tuple[float, ...] | None:
+        """The true values, where the mechanism itself knows them; most know codes only."""
+        return None
+
     def report_domain(self, truths: FiniteDomain) -> FiniteDomain:
         """The labels of the reports: those of the truths when there are as many, else made from the channel.
 

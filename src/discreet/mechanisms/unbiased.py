@@ -113,6 +113,11 @@ class UnbiasedResponse(WrittenOut):
         return f"UnbiasedResponse({rows!r}, {list(self.points)!r}, {list(self.report_values)!r})"
 
     @property
+    def truths(self) -> tuple[float, ...]:
+        """The points, which are the true values."""
+        return self.points
+
+    @property
     def values(self) -> Floats:
         """The number that each report stands for."""
         return np.array(self.report_values)
