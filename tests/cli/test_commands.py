@@ -369,7 +369,6 @@ def test_help_teaches(survey):
 
 def test_the_demo(tmp_path):
     """The demo runs, draws its picture, and its corrected estimate is near the truth."""
-    pytest.importorskip("statsmodels")
     done = discreet("demo", "--json", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     overall = json.loads(done.stdout)["prevalence"][0]

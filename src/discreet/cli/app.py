@@ -1,4 +1,4 @@
-"""The command line: plan, design, release, estimate, show, audit, keys, demo."""
+"""The command line: plan, design, release, collect, estimate, show, audit, keys, demo."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import typer
 
 from discreet._version import __version__
 from discreet.cli.audit import audit_command
+from discreet.cli.collect import collect_command
 from discreet.cli.demo import demo_command
 from discreet.cli.design import design_command
 from discreet.cli.estimate import estimate_app
@@ -33,6 +34,7 @@ app = typer.Typer(
 app.command("plan")(plan_command)
 app.command("design")(design_command)
 app.command("release")(release_command)
+app.command("collect")(collect_command)
 add_statistics(estimate_app)
 app.add_typer(estimate_app, name="estimate")
 app.command("show")(show_command)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.terminal import command, emit
-from discreet.errors import InputError, ReleaseError
+from discreet.errors import ReleaseError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +32,14 @@ mechanism = "randomized-response"
 epsilon = {epsilon}
 """
 
-RELIGIOUS = {1: "1 not", 2: "2 mildly", 3: "3 fairly", 4: "4 strongly"}
+#: People by how religious they say they are, and whether they had an affair: R. C. Fair, "A theory of extramarital
+#: affairs", Journal of Political Economy 86 (1978). The two columns of the demo are these eight numbers.
+COUNTS = {
+    "1 not": {"no": 613, "yes": 408},
+    "2 mildly": {"no": 1448, "yes": 819},
+    "3 fairly": {"no": 1715, "yes": 707},
+    "4 strongly": {"no": 537, "yes": 119},
+}
 
 
 @command
@@ -46,8 +53,10 @@ def demo_command(
 ) -> None:
     """Plan, release, estimate and audit a real survey: who had an extramarital affair?
 
-    Uses Fair's data, bundled with statsmodels (pip install 'discreet[demo]'). Everything is written into one
-    folder: the true table, the plan, the release and a picture.
+    Uses Fair's survey of 6,366 women. Everything is written into one folder: the true table, the plan, the release and
+    a picture.
+
+    Example: discreet demo --output demo
     """
     import pyarrow.parquet as pq
 
@@ -112,20 +121,11 @@ def _fresh_folder(output: Path, overwrite: bool) -> None:
 
 
 def fair_survey() -> pa.Table:
-    """Fair's affairs data as a table: a public column and the sensitive one."""
+    """Fair's data as a table, one row a person: a public column and the sensitive one."""
     import pyarrow as pa
 
-    try:
-        from statsmodels.datasets import fair
-    except ImportError:
-        raise InputError("the demo needs statsmodels: pip install 'discreet[demo]'") from None
-    data = fair.load_pandas().data
-    return pa.table(
-        {
-            "religious": [RELIGIOUS[int(r)] for r in data["religious"]],
-            "had_affair": ["yes" if a > 0 else "no" for a in data["affairs"]],
-        }
-    )
+    people = [(group, answer) for group, counts in COUNTS.items() for answer, n in counts.items() for _ in range(n)]
+    return pa.table({"religious": [group for group, _ in people], "had_affair": [answer for _, answer in people]})
 
 
 def _compare(truth: pa.Table, done: Any) -> list[dict[str, Any]]:
