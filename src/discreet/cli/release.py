@@ -15,6 +15,21 @@ from discreet.errors import ReleaseError
 if TYPE_CHECKING:
     from discreet.manifest.signature import SigningKey
     from discreet.publish import Plan
+    from discreet.randomness import Randomness
+
+
+Workers = Annotated[
+    int | None, typer.Option(min=1, max=1024, help="Threads that work at once (default: one per core).")
+]
+MemoiseKey = Annotated[
+    Path | None,
+    typer.Option(
+        "--memoise-key", metavar="FILE", help='The secret of repeat = "memoise": keep it for all waves, mode 0600.'
+    ),
+]
+NewKey = Annotated[
+    bool, typer.Option("--new-memoise-key", help="Make the file of --memoise-key if it is not there: wave one.")
+]
 
 
 @command
@@ -39,9 +54,9 @@ def release_command(
             "--sign", metavar="KEY.PEM", help="Sign the manifest with this private key (see: discreet keys new)."
         ),
     ] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, max=1024, help="Threads that work at once (default: one per core).")
-    ] = None,
+    workers: Workers = None,
+    memoise_key: MemoiseKey = None,
+    new_memoise_key: NewKey = False,
     show_values: Annotated[  # noqa: ARG001  # read by the guard that prints errors
         bool, typer.Option("--show-values", help="Show an offending private value on this terminal.")
     ] = False,
@@ -66,12 +81,14 @@ def release_command(
     if output is None:
         raise ReleaseError("say where to write with -o out.parquet, or use --check")
     key = None if sign is None else signing_key(sign)
+    memo = _memory(memoise_key, create=new_memoise_key)
     record: str | Path | None = None if no_ledger else (ledger or "default")
     with progress_bar("releasing", count_rows(source)) as advance:
         done = release_table(
             source,
             read,
             output,
+            memo,
             overwrite=overwrite,
             progress=advance,
             workers=workers,
@@ -91,6 +108,17 @@ def _check_only(source: Path, plan: Plan, output: Path | None, overwrite: bool, 
         rows = check(source, plan, output=output, overwrite=overwrite, progress=advance)
     text = f"All {rows:,} rows are valid. {plan.guarantee.summary()}. Nothing was written."
     emit(text, {"rows": rows, "guarantee": plan.guarantee.to_dict(), "written": False}, as_json)
+
+
+def _memory(key: Path | None, *, create: bool) -> Randomness | None:
+    """The source of memoised reports, where a key is named."""
+    from discreet.randomness import Randomness
+
+    if key is not None:
+        return Randomness.memoised(key, create=create)
+    if create:
+        raise ReleaseError("--new-memoise-key says to make the file of --memoise-key: name it")
+    return None
 
 
 def signing_key(path: Path) -> SigningKey:

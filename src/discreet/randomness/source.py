@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from discreet.errors import InputError
 from discreet.randomness.key import StreamKey
+from discreet.randomness.memoised import MemoKey
 from discreet.randomness.stream import AES_SOURCE, OPENSSL_SOURCE, ROOM, Stream, has_cipher, own_stream
 
 #: Bytes of a thread's memory for draws. A new array is mapped by the system page by page, which takes longer than
@@ -44,13 +45,15 @@ class Randomness:
     array([139,  74, 229], dtype=uint8)
     """
 
-    __slots__ = ("_generator", "_secure", "_seed", "_stream")
+    __slots__ = ("_generator", "_secure", "_seed", "_stream", "memo")
 
     def __init__(self) -> None:
         self._generator: np.random.Generator | None = None
         self._seed: Any = None
         self._stream: Stream | None = None
         self._secure = True
+        #: The key of memoised reports, which are a function of person and value; None for chance.
+        self.memo: MemoKey | None = None
 
     @classmethod
     def seeded(cls, seed: int) -> Randomness:
@@ -61,6 +64,24 @@ class Randomness:
         source._seed = int(seed)
         source._secure = False
         source._generator = np.random.Generator(np.random.PCG64(int(seed)))
+        return source
+
+    @classmethod
+    def memoised(cls, key: Any, *, create: bool = False) -> Randomness:
+        """The same person and value give the same report, in every wave of a repeated question.
+
+        For :func:`discreet.release` with a plan whose blocks say ``repeat = "memoise"``; everything else that needs
+        chance in such a release is drawn from the secure source.
+
+        Parameters
+        ----------
+        key : path or bytes
+            A secret of 32 bytes, to be kept for all waves and shown to nobody: a file of mode 0600, or the bytes.
+        create : bool
+            Make the file if it is not there.
+        """
+        source = cls()
+        source.memo = MemoKey.of(key, create=create)
         return source
 
     @classmethod
@@ -83,17 +104,26 @@ class Randomness:
         """``count`` uniform bytes."""
         if self._generator is not None:
             return np.frombuffer(self._generator.bytes(count), np.uint8)
+        self._refuse_memo()
         stream = self._stream or own_stream()
         return np.frombuffer(ssl.RAND_bytes(count), np.uint8) if stream is None else stream.bytes(count)
 
     def draws(self, count: int) -> NDArray[np.uint8]:
         """``count`` uniform bytes for use at once: the next call in this thread may write over them."""
+        self._refuse_memo()
         stream = None if self._generator is not None else self._stream or own_stream()
         if stream is None or count > _KEPT:
             return self.bytes(count)
         memory = _MEMORY.draws
         stream.fill(memory, count)
         return memory[:count]
+
+    def _refuse_memo(self) -> None:
+        """Fresh chance where the same report was meant would spend again, wave after wave."""
+        if self.memo is not None:
+            raise InputError(
+                'memoised reports need to know the person: use release() with a plan that says repeat = "memoise"'
+            )
 
     def words(self, count: int, dtype: DTypeLike = np.uint64) -> NDArray[Any]:
         """``count`` uniform unsigned integers of the given type."""
@@ -105,6 +135,8 @@ class Randomness:
         return {"secure": self.secure, "source": secure_source if self.secure else "seeded simulation"}
 
     def __repr__(self) -> str:
+        if self.memo is not None:
+            return "Randomness.memoised(...)"
         if self._stream is not None:
             return "Randomness.keyed(...)"
         return "Randomness()" if self.secure else f"Randomness.seeded({self._seed})"

@@ -51,12 +51,15 @@ class Block(ABC):
         Whether respondents randomised their answers themselves.
     guarantee : Guarantee, optional
         What is stated about one row, all columns of the block together; by default what is realised.
+    memoised : bool
+        Whether the same person and value have the same report in every wave (``repeat = "memoise"``).
     """
 
     columns: tuple[str, ...]
     missing: Missing = "reject"
     collected: bool = False
     guarantee: Guarantee = None  # type: ignore[assignment]  # worked out below when it is not given
+    memoised: bool = False
     #: The design, when all rows share one.
     mechanism: Mechanism | None = field(default=None, init=False)
     #: The public column that says under which design a row was asked, when they differ.
@@ -144,6 +147,8 @@ class Block(ABC):
         if self.collected:
             listed = ", ".join(f'"{column}"' for column in self.columns)
             caveats.append(f"whoever did not follow the design by which {listed} was collected")
+        if self.memoised:
+            caveats.extend(memoised_caveats(self.columns))
         return replace(row, caveats=tuple(caveats))
 
     def guarantee_under(self, chosen: Mapping[str, str]) -> Guarantee:  # noqa: ARG002  # most have one design
@@ -174,7 +179,7 @@ class Block(ABC):
 
     def _common(self, domain: Domain, reports: Domain | None = None) -> dict[str, Any]:
         """The keys that every block writes; ``reports`` is null when they are labelled exactly like the truths."""
-        return {
+        common: dict[str, Any] = {
             "columns": list(self.columns),
             "domain": domain.to_dict(),
             "reports": None if reports is None or reports == domain else reports.to_dict(),
@@ -185,6 +190,7 @@ class Block(ABC):
             "collected": self.collected,
             "guarantee": self.guarantee.to_dict(),
         }
+        return common | ({"repeat": "memoise"} if self.memoised else {})
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
@@ -196,11 +202,14 @@ class Block(ABC):
                     raise ManifestError(f'the manifest is damaged: "{key}" does not go with the mechanism of its block')
             if not isinstance(data.get("collected"), bool):
                 raise ManifestError('"collected" must be true or false')
+            if data.get("repeat") not in (None, "memoise"):
+                raise ManifestError('"repeat" must be "memoise" or absent')
             return cls(
                 columns=names(data.get("columns"), "the columns of a block"),
                 missing=data.get("missing", "reject"),
                 collected=data["collected"],
                 guarantee=Guarantee.from_dict(mapping(data.get("guarantee"), "a guarantee")),
+                memoised=data.get("repeat") == "memoise",
                 **cls._own_fields(data),
             )
 
@@ -215,6 +224,7 @@ class Block(ABC):
 
     def _remarks(self) -> list[str]:
         remarks = ["randomised by the respondents"] if self.collected else []
+        remarks += ["the same report in every wave"] if self.memoised else []
         return [*remarks, "blanks are published as they are"] if self.missing == "public" else remarks
 
     def summary(self) -> str:
@@ -224,6 +234,16 @@ class Block(ABC):
         return f"{one_line(', '.join(self.columns))}: {self._method()}, {self.guarantee.summary()}{tail}"
 
     __str__ = summary
+
+
+def memoised_caveats(columns: Sequence[str]) -> tuple[str, ...]:
+    """What memoised reports do not promise (their ε is about a person whose value never changes)."""
+    listed = ", ".join(f'"{column}"' for column in columns)
+    return (
+        f"when an answer to {listed} changes: the same report in every wave shows that it did not, and every further "
+        "value spends ε again",
+        f"whoever has the key of the memoised reports of {listed}, or breaks HMAC-SHA256: the promise is computational",
+    )
 
 
 def check_blank(missing: Missing, truths: Iterable[FiniteDomain]) -> None:

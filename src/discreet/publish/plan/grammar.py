@@ -68,6 +68,7 @@ PRIVATE = (
     "designs",
     "label",
     "margin",
+    "repeat",
     *NEAR,
     *JOINT,
     *LAPLACE,

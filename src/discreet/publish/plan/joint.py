@@ -14,7 +14,7 @@ from discreet.publish.plan.grammar import JOINT, Section, at
 if TYPE_CHECKING:
     from discreet.design import AttributesDesign
 
-_ALLOWED = ("columns", "mechanism", "missing", "collected", *JOINT)
+_ALLOWED = ("columns", "mechanism", "repeat", "missing", "collected", *JOINT)
 
 
 def read_joint(section: Section, files: PlanFiles) -> tuple[JointBlock, AttributesDesign]:

@@ -31,6 +31,7 @@ from discreet.publish.plan.grammar import FORMAT, LATER_PRIVATE, OUTPUT, PRIVATE
 from discreet.publish.plan.labels import LabelSpec, read_label
 from discreet.publish.plan.margins import split_by_margins
 from discreet.publish.plan.questions import Question, read_questions
+from discreet.publish.plan.repeat import with_repeat
 from discreet.publish.plan.survey import read_survey
 
 if TYPE_CHECKING:
@@ -180,6 +181,7 @@ class Plan:
         budget = read_budget(top)
         sections, split = split_by_margins(sections, budget, files)
         blocks, designs = zip(*(read_block(section, files) for section in sections), strict=True)
+        blocks = tuple(with_repeat(*pair, budget) for pair in zip(sections, blocks, strict=True))
         _check_columns(public, blocks, budget)
         missing_values = _missing_values(top, blocks)
         order = top.section("output", OUTPUT).choice("order", ("shuffle", "keep")) or "shuffle"

@@ -12,6 +12,7 @@ null bitmaps of private columns unless the plan says that blanks are public.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,8 +27,10 @@ from discreet.manifest import Block
 from discreet.manifest.blocks import Cells
 from discreet.manifest.reading import decoded, report_type
 from discreet.publish.plan import Plan
+from discreet.publish.run.memoising import memoised
 from discreet.publish.run.plain import plain_column, plain_type
 from discreet.randomness import Randomness
+from discreet.randomness.memoised import MemoKey
 
 #: Batches are encoded by several threads.
 _COUNTING = threading.Lock()
@@ -127,11 +130,31 @@ class Layout:
                 self.clipped[name] = self.clipped.get(name, 0) + cells.moved
         return cells
 
-    def randomize(self, batch: pa.RecordBatch, randomness: Randomness) -> pa.RecordBatch:
-        """Replace every code by a report; what respondents randomised themselves stays."""
+    def memoise(self, batch: pa.RecordBatch, people: Sequence[bytes], key: MemoKey) -> pa.RecordBatch:
+        """Replace the codes of memoised blocks by the reports of these people about them."""
         arrays = list(batch.columns)
         for block in self.plan.blocks:
-            if block.collected:
+            if block.memoised:
+                places = [self.coded.get_field_index(name) for name in block.columns]
+                cells = [_as_numpy(arrays[place]) for place in places]
+                for place, (codes, missing, _), reports in zip(
+                    places, cells, memoised(block, cells, people, key), strict=True
+                ):
+                    arrays[place] = pa.array(reports.astype(codes.dtype, copy=False), mask=missing)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.coded)
+
+    def randomize(
+        self, batch: pa.RecordBatch, randomness: Randomness, *, after_memoising: bool = False
+    ) -> pa.RecordBatch:
+        """Replace every code by a report; what respondents randomised stays, and what was memoised already."""
+        arrays = list(batch.columns)
+        for block in self.plan.blocks:
+            if block.memoised and not after_memoising:
+                raise ReleaseError(
+                    'repeat = "memoise" needs its key: randomness=Randomness.memoised(key) (--memoise-key), and is for '
+                    "releases on one machine"
+                )
+            if block.collected or block.memoised:
                 continue
             places = [self.coded.get_field_index(name) for name in block.columns]
             cells = [_as_numpy(arrays[place]) for place in places]

@@ -19,13 +19,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from discreet import arguments
 from discreet.errors import DiscreetError, ReleaseError, SystemFailureError
 from discreet.privacy import Guarantee
 from discreet.publish.run.entry import Entry, Fingerprint, State
 from discreet.publish.run.text_ledger import is_text_ledger, read_text_ledger
+
+if TYPE_CHECKING:
+    from discreet.publish.run.memoising import Wave
 
 #: How long another process may hold the ledger; each holds it for some milliseconds.
 BUSY_SECONDS = 30.0
@@ -51,6 +54,12 @@ CREATE TABLE releases (
 );
 CREATE INDEX releases_by_path ON releases (path);
 CREATE TABLE imports (path TEXT PRIMARY KEY, size INTEGER NOT NULL, modified INTEGER NOT NULL)
+"""
+#: Releases with memoised reports; made when the first one is written down, and of no concern to earlier versions.
+_WAVES = """
+CREATE TABLE IF NOT EXISTS waves (
+    release TEXT PRIMARY KEY, key TEXT NOT NULL, purposes TEXT NOT NULL, once TEXT NOT NULL, rest TEXT NOT NULL
+)
 """
 _FIELDS = ("release", "state", "path", "size", "modified", "title", "plan", "columns", "spent", "time")
 _SELECT = f"SELECT {', '.join(_FIELDS)} FROM releases"
@@ -140,6 +149,27 @@ class Ledger:
             found = self._read(book, near, (source.path, source.size, source.modified))
             book.execute(f"INSERT {_INSERT}", _row(entry))
         return tuple(earlier for earlier in found if _spends_on(earlier, source, entry.columns))
+
+    def begin_wave(self, entry: Entry, wave: Wave) -> dict[str, Guarantee]:
+        """Write down a wave, and return the earlier ones that count under its key: what each spent on other blocks.
+
+        An earlier release counts as a wave of the same truth when all that is memoised now was memoised then.
+        """
+        with self._transaction() as book:
+            book.execute(_WAVES)
+            query = (
+                "SELECT waves.release, purposes, rest FROM waves JOIN releases USING (release) "
+                "WHERE key = ? AND state != 'abandoned' AND waves.release != ? ORDER BY number"
+            )
+            found = book.execute(query, (wave.key, entry.release)).fetchall()
+            values = [json.dumps(wave.once.to_dict()), json.dumps(wave.rest.to_dict())]
+            row = (entry.release, wave.key, json.dumps(wave.purposes), *values)
+            book.execute("INSERT OR REPLACE INTO waves VALUES (?, ?, ?, ?, ?)", row)
+        return {
+            release: Guarantee.from_dict(json.loads(rest))
+            for release, purposes, rest in found
+            if set(wave.purposes) <= set(json.loads(purposes))
+        }
 
     def end(self, entry: Entry, state: State) -> None:
         """Write down how a release ended."""
@@ -247,18 +277,26 @@ class Spending:
         Where it is written down.
     entry : Entry
         What is spent.
+    wave : Wave, optional
+        What of it is memoised.
     """
 
-    def __init__(self, ledger: Ledger, entry: Entry) -> None:
+    def __init__(self, ledger: Ledger, entry: Entry, wave: Wave | None = None) -> None:
         self._ledger = ledger
         self._entry = entry
+        self._wave = wave
 
     def begin(self, stacklevel: int = 2) -> None:
         """Write it down, and warn when the table was released before, with what all of it spends together."""
         before = self._ledger.begin(self._entry)
+        waves = {} if self._wave is None else self._ledger.begin_wave(self._entry, self._wave)
+        if self._wave is not None and waves:
+            warnings.warn(self._wave.message(len(waves)), LedgerWarning, stacklevel=stacklevel + 1)
         if not before:
             return
-        total = reduce(Guarantee.compose, [*(entry.spent for entry in before), self._entry.spent])
+        # The memoised reports of an earlier wave of the same rows are the same reports: they count once.
+        spent = [waves.get(entry.release, entry.spent) for entry in before]
+        total = reduce(Guarantee.compose, [*spent, self._entry.spent])
         times = "once" if len(before) == 1 else f"{len(before)} times"
         cut_short = sum(entry.state == "started" for entry in before)
         if cut_short:

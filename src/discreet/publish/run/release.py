@@ -32,6 +32,7 @@ from discreet.publish.run.folder_output import FolderOutput, with_files
 from discreet.publish.run.label_design import with_labels_designed
 from discreet.publish.run.layout import Layout
 from discreet.publish.run.ledger import Ledger, Spending
+from discreet.publish.run.memoising import MEMOISED_SOURCE, Wave, checked_memo, names_of_people
 from discreet.publish.run.options import check_progress, inputs_of, local_engine, signing_key_of
 from discreet.publish.run.persons import PersonCounter
 from discreet.publish.run.plain import PublicTypes
@@ -41,6 +42,7 @@ from discreet.publish.run.targets import check_output
 from discreet.publish.run.text_cells import check_csv_labels, check_spreadsheet_safe, marked
 from discreet.publish.run.writing import Output, open_output
 from discreet.randomness import Randomness, resolve
+from discreet.randomness.memoised import MemoKey
 
 Progress = Callable[[int], object]
 Item = TypeVar("Item")
@@ -117,6 +119,7 @@ def release(
     chance = resolve(randomness)
     work = Work.open(source, plan, output, overwrite=overwrite, book=book, key=key)
     work.engine = local_engine(engine, workers)
+    chance = work.remember(chance)
     if safe_csv:
         work.make_spreadsheet_safe()
     with work.open_output(overwrite=overwrite) as target:
@@ -183,6 +186,7 @@ class Work:
         self.batch_rows = rows_per_batch(self.layout.coded)
         self._types = PublicTypes(self.layout.released, plan.public, source.text)
         self._spreadsheet_safe = False
+        self._memo: MemoKey | None = None
         budget = plan.budget
         limit = budget.rows_per_person or 1
         self._persons = None if budget.person is None else PersonCounter(budget.person, limit)
@@ -231,6 +235,11 @@ class Work:
         check_spreadsheet_safe(self.layout)
         self._spreadsheet_safe = True
 
+    def remember(self, chance: Randomness) -> Randomness:
+        """Keep the key of memoised blocks, and return what everything else is drawn from."""
+        self._memo = checked_memo(self.plan, chance.memo, self.output)
+        return chance if self._memo is None else Randomness()
+
     def _marked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch with its public text as it is written."""
         return marked(batch, self.plan.public) if self._spreadsheet_safe else batch
@@ -256,9 +265,16 @@ class Work:
 
     def _encode(self) -> Generator[pa.RecordBatch, None, None]:
         with closing(self._ahead(self._numbered())) as batches:
-            for coded in self.engine.map_batches(batches, lambda numbered: self.layout.encode(*numbered)):
+            for coded in self.engine.map_batches(batches, lambda numbered: self._coded(*numbered)):
                 self._types.observe(coded)
                 yield coded
+
+    def _coded(self, batch: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
+        """Codes of a batch; of memoised blocks the reports, while the person is still known."""
+        coded, person = self.layout.encode(batch, first_row), self.plan.budget.person
+        if self._memo is None or person is None:
+            return coded
+        return self.layout.memoise(coded, names_of_people(batch.column(person), person), self._memo)
 
     def _numbered(self) -> Generator[tuple[pa.RecordBatch, int], None, None]:
         """Batches of the source with the number of their first row; persons are counted on the way."""
@@ -284,7 +300,8 @@ class Work:
         """What is to be written down; a table in memory has no place to be known by."""
         if book is None or self.source.path is None:
             return None
-        return Spending(book, Entry.of(Fingerprint.of(self.source.path), self.plan, self.id, self.created))
+        entry = Entry.of(Fingerprint.of(self.source.path), self.plan, self.id, self.created)
+        return Spending(book, entry, None if self._memo is None else Wave.of(self.plan, self._memo))
 
     def publish(
         self, target: Output, chance: Randomness, progress: Progress | None, key: SigningKey | None = None
@@ -334,7 +351,8 @@ class Work:
         # A seed is drawn from in the order of the batches; secure streams are one for each thread.
         engine = self.engine if chance.secure else Local()
         with closing(self.encoded(None)) as batches:
-            yield from engine.map_batches(batches, lambda batch: self.layout.randomize(batch, chance))
+            done = self._memo is not None
+            yield from engine.map_batches(batches, lambda b: self.layout.randomize(b, chance, after_memoising=done))
 
     def _meaning(self, name: str) -> ColumnType:
         """What the cells of a public column mean; a weight was checked to be a number, however it is written."""
@@ -354,7 +372,7 @@ class Work:
                 secure, source = False, f"respondents; order by {chance.to_dict()['source']}"
         else:
             stated = chance.to_dict()
-            secure, source = stated["secure"], stated["source"]
+            secure, source = stated["secure"], stated["source"] + ("" if self._memo is None else MEMOISED_SOURCE)
         return Manifest(
             rows=self.rows,
             columns=tuple(columns),
