@@ -47,7 +47,7 @@ SIGNATURES = {
     "budget": "targets n epsilon * spend level step",
     "compare": "domain epsilon n * prior",
     "compare_attributes": "joint",
-    "compare_numbers": "domain epsilon n delta",
+    "compare_numbers": "domain epsilon n delta * noise",
     "detect_cheating": "share power * epsilon level prevalence truthful mirrored",
     "expected_error": "domain epsilon prior worst",
     "frequencies": "domain epsilon * criterion",

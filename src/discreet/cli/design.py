@@ -142,7 +142,7 @@ def _numeric(block: NumericBlock, rows: int, level: float) -> dict[str, Any]:
         "scale": list(mechanism.scale),
         "zero_probability": mechanism.zero_probability,
         "margin": mean_margin(mechanism, rows, level).tolist(),
-        "comparison": compared(len(block.columns), record.epsilon, record.delta, rows),
+        "comparison": compared(len(block.columns), record.epsilon, record.delta, rows, mechanism),
     }
 
 

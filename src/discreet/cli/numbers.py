@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 
-def compared(columns: int, epsilon: float, delta: float, rows: int) -> dict[str, Any] | None:
+def compared(columns: int, epsilon: float, delta: float, rows: int, noise: Any = None) -> dict[str, Any] | None:
     """Every way to release so many numbers at the same promise, with the margin that each gives for a mean."""
     from discreet.design import compare_numbers
     from discreet.domains import Box
     from discreet.errors import InputError
 
     try:
-        return compare_numbers(Box([0.0] * columns, [1.0] * columns), epsilon, rows, delta).to_dict()
+        box = Box([0.0] * columns, [1.0] * columns)
+        return compare_numbers(box, epsilon, rows, delta, noise=noise).to_dict()
     except InputError:  # a promise at which some of them cannot be had: the plan itself stands
         return None
 

@@ -16,7 +16,7 @@ from discreet.design.mean_precision import mean_variance, noisy_mean_variance
 from discreet.design.zero_inflated_laplace import zero_inflated_laplace
 from discreet.domains import Box, Grid
 from discreet.errors import DesignError, NotIdentifiedError, PrivacyError
-from discreet.mechanisms import GeneralizedResponse
+from discreet.mechanisms import GeneralizedResponse, ZeroInflatedLaplace
 
 #: Points of an interval for mechanisms that need some: more change the variance of unbiased numbers by less than 1 %.
 _POINTS = 9
@@ -101,7 +101,9 @@ class NumberComparison:
         return {"columns": self.columns, "people": self.n, "contenders": found}
 
 
-def compare_numbers(domain: Box | Grid, epsilon: float, n: int, delta: float = 0.0) -> NumberComparison:
+def compare_numbers(
+    domain: Box | Grid, epsilon: float, n: int, delta: float = 0.0, *, noise: ZeroInflatedLaplace | None = None
+) -> NumberComparison:
     """What the mean of every column is known to under each way to release numbers at the same record-level promise.
 
     Unbiased numbers and the other mechanisms of single columns share ε among the columns equally; or every person
@@ -116,6 +118,8 @@ def compare_numbers(domain: Box | Grid, epsilon: float, n: int, delta: float = 0
         The promise about a record.
     n : int
         How many people.
+    noise : ZeroInflatedLaplace, optional
+        The noise for vectors, where there is some already; designed by default.
 
     Examples
     --------
@@ -135,9 +139,11 @@ def compare_numbers(domain: Box | Grid, epsilon: float, n: int, delta: float = 0
     n = arguments.whole(n, "n", DesignError, least=1)
     found = _single_columns(columns, epsilon)
     if delta > 0:
-        noise = zero_inflated_laplace(Box([0.0] * columns, [1.0] * columns), epsilon, delta).mechanism
+        if noise is None:
+            noise = zero_inflated_laplace(Box([0.0] * columns, [1.0] * columns), epsilon, delta).mechanism
+        noise = arguments.instance(noise, ZeroInflatedLaplace, "noise", DesignError)
         zero = noise.zero_probability
-        variance = noisy_mean_variance(float(noise.noise_scale[0]), zero)
+        variance = noisy_mean_variance(float(noise.noise_scale[0] / noise.box.widths[0]), zero)
         found += [
             NumberContender("noise for vectors", variance, epsilon, delta, zero),
             NumberContender("a random share published, nothing else", 0.25 / delta, 0.0, delta, delta),
