@@ -56,7 +56,8 @@ def against_unary_and_hashing(n: int) -> Iterator[Result]:
     ours = median(runs)
     error = n * float(np.mean((found.estimate - np.bincount(truths, minlength=_PEER_SIZE) / n) ** 2))
     try:
-        python = environment("multi-freq-ldpy", ("multi-freq-ldpy",))
+        # Its hashing gives text to xxhash, which newer versions refuse.
+        python = environment("multi-freq-ldpy-hashing", ("multi-freq-ldpy", "xxhash<4"))
         peer = json.loads(run([python, SCRIPTS / "frequencies_multi_freq_ldpy.py", _PEER_SIZE, EPSILON, _PEER_RECORDS]))
     except PeerError as problem:
         yield Result(
