@@ -12,6 +12,7 @@ from discreet.cli.collect import collect_command
 from discreet.cli.demo import demo_command
 from discreet.cli.design import design_command
 from discreet.cli.estimate import estimate_app
+from discreet.cli.examples import add_examples
 from discreet.cli.keys import keys_app
 from discreet.cli.plan import plan_command
 from discreet.cli.release import release_command
@@ -23,7 +24,6 @@ from discreet.cli.survey_running import add_running
 
 # Pretty tracebacks show local variables, and these can hold private values.
 app = typer.Typer(
-    add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -44,6 +44,7 @@ app.add_typer(survey_app, name="survey")
 app.command("audit")(audit_command)
 app.add_typer(keys_app, name="keys")
 app.command("demo")(demo_command)
+add_examples(app)
 
 
 def _version(value: bool) -> None:
