@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from discreet.domains import Domain
 from discreet.mechanisms import FiniteMechanism
 
@@ -52,8 +50,3 @@ def of_100(share: float) -> str:
     if 0.995 <= share < 1:
         return ">99"
     return str(round(100 * share))
-
-
-def protected(said: dict[str, Any]) -> bool:
-    """Whether the sentence describes an answer that no report shows for certain."""
-    return said["say"] not in ("odds_direct", "odds_exposed")

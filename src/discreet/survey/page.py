@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import json
 import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -147,8 +146,3 @@ def checked_collector(address: str) -> str:
 
 def _digest(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def as_json(data: object) -> str:
-    """JSON for people."""
-    return json.dumps(data, ensure_ascii=False, indent=1) + "\n"

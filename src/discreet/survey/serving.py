@@ -120,8 +120,11 @@ def serve(survey: Questionnaire, database: Database, place: Place, ready: Callab
             address, f"{address}dashboard/{collector.secret}", survey.design, collector.page.sha256, database.test
         )
         server = _server(config, lambda: ready(told, collector))
-        server.run(sockets=[listening])
-        return progress(database).reports
+        try:
+            server.run(sockets=[listening])
+            return progress(database).reports
+        finally:
+            database.close()
 
 
 def _server(config: Any, ready: Callable[[], None]) -> Any:

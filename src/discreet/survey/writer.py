@@ -116,27 +116,40 @@ class Writer:
         return batch, job is not None
 
     def _commit(self, batch: list[Job]) -> None:
-        puts = [job for job in batch if job.report is not None]
-        decided = self._decide(puts)
+        """All reports of a group, then their codes, then deletions: three transactions on one connection."""
+        with self.database.working(), self.database.engine.connect() as connection:
+            puts = [job for job in batch if job.report is not None]
+            with connection.begin():
+                decided = self._store(connection, puts)
+            taken = [job.code for job in puts if decided[job] in (Outcome.STORED, Outcome.KNOWN)]
+            self._use_codes(connection, taken)
+            for job, outcome in decided.items():
+                job.outcome = outcome
+            deleted = [job for job in batch if job.report is None]
+            if deleted:
+                self._delete(connection, deleted)
+
+    def _store(self, connection: Connection, puts: list[Job]) -> dict[Job, Outcome]:
+        """The first transaction: reports, in the order of their random digests, and the counts of the day."""
+        import sqlalchemy as sa
+
+        decided = self._decide(connection, puts)
         with self._lock:
             refused, self._refused = self._refused, 0
         refused += sum(outcome not in (Outcome.STORED, Outcome.KNOWN) for outcome in decided.values())
-        new = [job for job in puts if decided[job] is Outcome.STORED]
-        self._store(new, refused)
-        self._use_codes(job.code for job in puts if decided[job] in (Outcome.STORED, Outcome.KNOWN))
-        for job, outcome in decided.items():
-            job.outcome = outcome
-        deleted = [job for job in batch if job.report is None]
-        if deleted:
-            self._delete(deleted)
+        new = sorted((job.ticket, job.report) for job, outcome in decided.items() if outcome is Outcome.STORED)
+        if new:
+            rows = [{"ticket": ticket, "report": report} for ticket, report in new]
+            connection.execute(sa.insert(self.database.tables.reports), rows)
+        self._count(connection, Counter(received=len(new), refused=refused))
+        return decided
 
-    def _decide(self, puts: list[Job]) -> dict[Job, Outcome]:
+    def _decide(self, connection: Connection, puts: list[Job]) -> dict[Job, Outcome]:
         """What becomes of every report, in the order in which they came."""
         tables = self.database.tables
-        with self.database.working(), self.database.engine.connect() as connection:
-            known = dict(_rows(connection, tables.reports.c.ticket, tables.reports.c.report, [j.ticket for j in puts]))
-            wanted = [job.code for job in puts if job.code is not None] if self.invited else []
-            codes = dict(_rows(connection, tables.invitations.c.code, tables.invitations.c.used, wanted))
+        known = dict(_rows(connection, tables.reports.c.ticket, tables.reports.c.report, [j.ticket for j in puts]))
+        wanted = [job.code for job in puts if job.code is not None] if self.invited else []
+        codes = dict(_rows(connection, tables.invitations.c.code, tables.invitations.c.used, wanted))
         decided: dict[Job, Outcome] = {}
         for job in puts:
             decided[job] = self._outcome(job, known, codes)
@@ -155,39 +168,25 @@ class Writer:
             return Outcome.UNKNOWN_CODE
         return Outcome.USED_CODE if codes[job.code] else Outcome.STORED
 
-    def _store(self, new: list[Job], refused: int) -> None:
-        """The first commit: reports, in the order of their random digests, and the counts of the day."""
-        import sqlalchemy as sa
-
-        if not new and not refused:
-            return
-        rows = sorted(
-            ({"ticket": job.ticket, "report": job.report} for job in new), key=lambda row: row["ticket"] or b""
-        )
-        with self.database.working(), self.database.engine.begin() as connection:
-            if rows:
-                connection.execute(sa.insert(self.database.tables.reports), rows)
-            self._count(connection, Counter(received=len(new), refused=refused))
-
-    def _use_codes(self, codes: Iterable[bytes | None]) -> None:
-        """The second commit: which codes were used, in no order that they came in."""
+    def _use_codes(self, connection: Connection, codes: Iterable[bytes | None]) -> None:
+        """The second transaction: which codes were used, in no order that they came in."""
         import sqlalchemy as sa
 
         used = sorted({code for code in codes if code is not None})
         if not used or not self.invited:
             return
         table = self.database.tables.invitations
-        with self.database.working(), self.database.engine.begin() as connection:
+        with connection.begin():
             for start in range(0, len(used), CHUNK):
                 chosen = table.c.code.in_(used[start : start + CHUNK])
                 connection.execute(sa.update(table).where(chosen, table.c.used.is_(False)).values(used=True))
 
-    def _delete(self, jobs: list[Job]) -> None:
+    def _delete(self, connection: Connection, jobs: list[Job]) -> None:
         import sqlalchemy as sa
 
         table = self.database.tables.reports
         found: dict[Job, Outcome] = {}
-        with self.database.working(), self.database.engine.begin() as connection:
+        with connection.begin():
             for job in jobs:
                 gone = connection.execute(sa.delete(table).where(table.c.ticket == job.ticket)).rowcount
                 found[job] = Outcome.DELETED if gone else Outcome.ABSENT
