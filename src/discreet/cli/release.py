@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from discreet.cli.engine import chosen_engine
 from discreet.cli.terminal import command, emit, progress_bar
 from discreet.errors import ReleaseError
 
@@ -31,6 +32,15 @@ NewKey = Annotated[
     bool, typer.Option("--new-memoise-key", help="Make the file of --memoise-key if it is not there: wave one.")
 ]
 
+Sign = Annotated[
+    Path | None,
+    typer.Option("--sign", metavar="KEY.PEM", help="Sign the manifest with this private key (see: discreet keys new)."),
+]
+EngineName = Annotated[str, typer.Option(help="Where the work runs: local, or spark.")]
+Master = Annotated[
+    str | None, typer.Option(metavar="URL", help="For --engine spark: the master, such as spark://host:7077.")
+]
+
 
 @command
 def release_command(
@@ -48,15 +58,12 @@ def release_command(
     safe_csv: Annotated[
         bool, typer.Option("--safe-csv", help="Put an apostrophe before public text that a spreadsheet would run.")
     ] = False,
-    sign: Annotated[
-        Path | None,
-        typer.Option(
-            "--sign", metavar="KEY.PEM", help="Sign the manifest with this private key (see: discreet keys new)."
-        ),
-    ] = None,
+    sign: Sign = None,
     workers: Workers = None,
     memoise_key: MemoiseKey = None,
     new_memoise_key: NewKey = False,
+    engine: EngineName = "local",
+    master: Master = None,
     show_values: Annotated[  # noqa: ARG001  # read by the guard that prints errors
         bool, typer.Option("--show-values", help="Show an offending private value on this terminal.")
     ] = False,
@@ -91,6 +98,7 @@ def release_command(
             memo,
             overwrite=overwrite,
             progress=advance,
+            engine=chosen_engine(engine, master),
             workers=workers,
             ledger=record,
             safe_csv=safe_csv,

@@ -6,5 +6,6 @@ what one batch gives and how two parts are put together, and never where that ha
 
 from discreet.engines.engine import Engine
 from discreet.engines.local import Local
+from discreet.engines.spark import Spark
 
-__all__ = ["Engine", "Local"]
+__all__ = ["Engine", "Local", "Spark"]

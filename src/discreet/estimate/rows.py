@@ -142,12 +142,18 @@ class Rows:
         if isinstance(given, str):
             self._check_public(given, role)
             return given
-        if self._release is not None and self._release.manifest.order != "keep":
+        if self._release is not None and not self._in_order:
             raise EstimationError(
                 f"{_shown(role)}: an array cannot be matched to the rows of this release, which are in random order; "
                 "name a public column of the release"
             )
         return checked_length(self._arrow(given, role), self._total, _shown(role))
+
+    @property
+    def _in_order(self) -> bool:
+        """Whether the rows of the release come as the steward had them."""
+        engine = getattr(self._release, "engine", None)
+        return self._release.manifest.order == "keep" and (engine is None or engine.keeps_order)
 
     @staticmethod
     def _arrow(values: Any, role: str) -> pa.Array:

@@ -248,11 +248,11 @@ class Release:
         """The rows, batch by batch, in these columns (default: all)."""
         chosen = [self._column(name) for name in (self.columns if columns is None else _listed(columns))]
         schema = pa.schema([(column.name, column.type) for column in chosen])
-        return self._read(chosen, schema)
+        return self._read(chosen, schema, Local() if columns is None else self.engine)
 
-    def _read(self, chosen: list[ReleasedColumn], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def _read(self, chosen: list[ReleasedColumn], schema: pa.Schema, engine: Engine) -> Iterator[pa.RecordBatch]:
         first_row = 0
-        for batch in self._stored.batches([column.name for column in chosen]):
+        for batch in engine.rows(self._stored, [column.name for column in chosen]):
             arrays = [column.read(batch.column(column.name), first_row) for column in chosen]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
             first_row += batch.num_rows

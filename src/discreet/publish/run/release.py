@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from discreet import arguments
-from discreet.engines import Engine, Local
+from discreet.engines import Engine, Local, Spark
 from discreet.engines.ahead import ahead
 from discreet.errors import ReleaseError
 from discreet.manifest import Column, Manifest, Release
@@ -117,8 +117,14 @@ def release(
     check_progress(progress)
     key, book = signing_key_of(signing_key), Ledger.choose(ledger)
     chance = resolve(randomness)
-    work = Work.open(source, plan, output, overwrite=overwrite, book=book, key=key)
-    work.engine = local_engine(engine, workers)
+    kind: type[Work] = Work
+    if isinstance(engine, Spark):
+        from discreet.publish.run.spark_work import SparkWork, spark_source
+
+        source, engine, kind = spark_source(engine, source), None, SparkWork
+    here = local_engine(engine, workers)
+    work = kind.open(source, plan, output, overwrite=overwrite, book=book, key=key)
+    work.engine = here
     chance = work.remember(chance)
     if safe_csv:
         work.make_spreadsheet_safe()

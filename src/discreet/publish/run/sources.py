@@ -70,7 +70,8 @@ def open_source(
     ``missing`` lists the texts that stand for a missing value, in a CSV file; ``delimiter`` and ``encoding`` say how
     such a file is written where it is not with commas in UTF-8.
     """
-    found = _opened(source, missing, delimiter or ",", encoding or "utf-8")
+    given_open = isinstance(source, Source)
+    found: Source = source if given_open else _opened(source, missing, delimiter or ",", encoding or "utf-8")
     for key, given in (("delimiter", delimiter), ("encoding", encoding)):
         if given is not None and not found.text:
             raise ReleaseError(f"{key} is for a CSV file, and this source is none: leave the key out of the plan")

@@ -1,0 +1,32 @@
+"""Which engine a command uses."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from discreet.errors import InputError
+
+if TYPE_CHECKING:
+    from discreet.engines import Engine
+
+
+def chosen_engine(name: str, master: str | None) -> Engine | None:
+    """The engine that was asked for by name; None is this machine."""
+    if name not in ("local", "spark"):
+        raise InputError(f'--engine must be local or spark, not "{name}"')
+    if name == "local":
+        if master is not None:
+            raise InputError("--master is for --engine spark")
+        return None
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise InputError("--engine spark needs pyspark: pip install 'discreet[spark]'") from None
+    from discreet.engines import Spark
+
+    # Workers of Spark would take the first python3 of their path, which may know nothing of discreet.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("discreet")
+    return Spark((builder.master(master) if master is not None else builder).getOrCreate())

@@ -1,0 +1,223 @@
+"""The four verbs on Apache Spark, by data frames and ``mapInArrow`` only; no type of Spark leaves this file.
+
+A task of Spark may run twice: its machine was lost, or slow. Whatever is handed to this engine must therefore be a pure
+function of a partition's number and rows. Noise comes from streams under the number of the partition
+(:mod:`discreet.randomness.key`), and what was randomised is written down before it is moved.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet import errors
+from discreet.engines.engine import Engine, Table, repeated
+from discreet.errors import DiscreetError, InputError
+
+#: A partition's number and its rows in, other rows out.
+Task = Callable[[int, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+#: Versions before this one report success when rows were lost and others published twice.
+LEAST_VERSION = (4, 2)
+#: What notices that a task which ran again gave other rows.
+_CHECKSUMS = (
+    "spark.sql.shuffle.orderIndependentChecksum.enabled",
+    "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch",
+)
+#: Combinations of values that are brought to the driver; a table with more is read there.
+MOST_KEYS = 1_000_000
+_BATCH_ROWS = 1 << 20
+#: How an error of ours is found in what Spark says about a failed task.
+_MARK = "discreet-refused"
+_REFUSED = re.compile(_MARK + r" (\w+): (.*?) " + _MARK, re.DOTALL)
+
+
+class Spark(Engine):
+    """A session of Spark.
+
+    Parameters
+    ----------
+    session : pyspark.sql.SparkSession
+        Of Spark 4.2 or later, also through Spark Connect. discreet must be installed where its executors run, and
+        they must see the folders of source and output under the same path.
+
+    Raises
+    ------
+    InputError
+        The session is none, too old, or its checksums are switched off.
+    """
+
+    keeps_order = False
+
+    def __init__(self, session: Any) -> None:
+        if not (hasattr(session, "version") and hasattr(session, "read") and hasattr(session, "conf")):
+            raise InputError(f"engines.Spark needs a SparkSession, not {type(session).__name__}")
+        found = tuple(int(number) for number in re.findall(r"\d+", str(session.version))[:2])
+        if found < LEAST_VERSION:
+            raise InputError(
+                f"Spark {session.version} can lose rows and publish others twice when an executor is lost, and report "
+                f"success; use Spark {'.'.join(map(str, LEAST_VERSION))} or later"
+            )
+        for name in _CHECKSUMS:
+            if str(session.conf.get(name, "true")).lower() == "false":
+                raise InputError(f"{name} is switched off; it notices tasks that gave other rows when they ran again")
+        self._session = session
+
+    def read(self, paths: Sequence[Path], base: Path) -> Any:
+        """The rows of Parquet files; folders called ``term=2024`` below the base give columns of text."""
+        inference = "spark.sql.sources.partitionColumnTypeInference.enabled"
+        before = self._session.conf.get(inference, "true")
+        self._session.conf.set(inference, "false")
+        try:
+            reader = self._session.read.option("basePath", _uri(base)) if base.is_dir() else self._session.read
+            return reader.parquet(*(_uri(path) for path in paths))
+        finally:
+            self._session.conf.set(inference, before)
+
+    def is_frame(self, source: Any) -> bool:
+        """Whether this is a data frame of Spark."""
+        return hasattr(source, "mapInArrow") and hasattr(source, "sparkSession")
+
+    def is_deterministic(self, frame: Any) -> bool:
+        """Whether a frame gives the same rows each time, as far as can be known; not through Spark Connect."""
+        plan = getattr(frame, "_jdf", None)
+        return plan is not None and bool(plan.queryExecution().analyzed().deterministic())
+
+    def schema(self, frame: Any) -> pa.Schema:
+        """Names and types, as a task sees them."""
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        return pa.schema([(field.name, field.type) for field in to_arrow_schema(frame.schema)])
+
+    def by_key(self, frame: Any, column: str) -> Any:
+        """Rows with a unique key in an order and partitions that depend on nothing else."""
+        return frame.repartition(column).sortWithinPartitions(column)
+
+    def map_batches(self, frame: Any, task: Task, schema: pa.Schema) -> Any:
+        """What a task gives for each partition."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        return frame.mapInArrow(_Quiet(task), from_arrow_schema(schema))
+
+    def order_randomly(self, frame: Any, key: str, parts: int) -> Any:
+        """All rows in a random order, given a random number in each: its hash names the part, and parts are sorted."""
+        return frame.repartition(parts, key).sortWithinPartitions(key)
+
+    def write(self, frame: Any, folder: Path) -> list[Path]:
+        """Write the rows, one file per partition; the files in the order of the partitions."""
+        with _refusing():
+            frame.write.parquet(_uri(folder))
+        return sorted(path for path in folder.iterdir() if path.name.startswith("part-"))
+
+    def count(self, frame: Any) -> int:
+        """Number of rows."""
+        return int(frame.count())
+
+    def most_rows(self, frame: Any, column: str) -> tuple[int, int]:
+        """How many rows have nothing in a column, and how many the most frequent value has."""
+        from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
+
+        counted = frame.groupBy(column).agg(F.count(F.lit(1)).alias("rows"))
+        blank = F.max(F.when(F.col(column).isNull(), F.col("rows")))
+        most = F.max(F.when(F.col(column).isNotNull(), F.col("rows")))
+        row = counted.agg(blank.alias("blank"), most.alias("most")).toArrow().to_pylist()[0]
+        return int(row["blank"] or 0), int(row["most"] or 0)
+
+    def count_by_key(self, frame: Any, columns: Sequence[str]) -> tuple[pa.Table, NDArray[np.int64]] | None:
+        """The combinations of values that occur, and how many rows have each; None when there are too many."""
+        from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
+
+        places = [str(place) for place in range(len(columns))]
+        plain = frame.select(*(F.col(_quoted(name)).alias(place) for name, place in zip(columns, places, strict=True)))
+        counted = plain.groupBy(*places).agg(F.count(F.lit(1)).alias("rows")).limit(MOST_KEYS + 1).toArrow()
+        if counted.num_rows > MOST_KEYS:
+            return None
+        counts = counted.column("rows").to_numpy().astype(np.int64)
+        return counted.select(places).rename_columns(list(columns)), counts
+
+    def sum(self, items: Sequence[bytes], part: Callable[[bytes], bytes]) -> list[bytes]:
+        """What a function gives for each item, worked out on the executors and brought together here."""
+        from pyspark.sql import types as T  # noqa: N812
+
+        schema = T.StructType([T.StructField("place", T.LongType()), T.StructField("item", T.BinaryType())])
+        frame = self._session.createDataFrame(list(enumerate(items)), schema)
+        done = frame.repartition(len(items), "place").mapInArrow(_Each(part), schema)
+        with _refusing():
+            rows = done.toArrow().to_pylist()
+        found = {row["place"]: bytes(row["item"]) for row in rows}
+        return [found[place] for place in range(len(items))]
+
+    def rows(self, table: Table, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Rows rebuilt from counts that the executors made, in some order; read here where there are too many keys."""
+        path, parts = getattr(table, "path", None), getattr(table, "parts", None)
+        if path is None or parts is None or not columns:
+            yield from table.batches(columns)
+            return
+        frame = self.read([path / part.name for part in parts], path)
+        counted = self.count_by_key(frame, columns)
+        if counted is None:
+            yield from table.batches(columns)
+            return
+        yield from repeated(*counted, _BATCH_ROWS)
+
+
+class _Quiet:
+    """A task as Spark runs it; what it refuses is said in a form that can be found again."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        number = context.partitionId() if context is not None else 0
+        try:
+            yield from self._task(number, batches)
+        except DiscreetError as error:
+            raise RuntimeError(f"{_MARK} {type(error).__name__}: {error} {_MARK}") from None
+
+
+class _Each:
+    """A function of one item, over all items of a partition."""
+
+    def __init__(self, part: Callable[[bytes], bytes]) -> None:
+        self._part = part
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            try:
+                done = [self._part(item) for item in batch.column(1).to_pylist()]
+            except DiscreetError as error:
+                raise RuntimeError(f"{_MARK} {type(error).__name__}: {error} {_MARK}") from None
+            yield pa.RecordBatch.from_arrays([batch.column(0), pa.array(done, pa.binary())], names=["place", "item"])
+
+
+class _refusing:  # noqa: N801  # reads like a statement where it is used
+    """What Spark says about a failed job is many lines and may quote a value; one sentence is passed on."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        if not isinstance(error, Exception) or isinstance(error, (DiscreetError, OSError, MemoryError)):
+            return
+        ours = _REFUSED.search(str(error))
+        if ours is not None:
+            raised = getattr(errors, ours[1], errors.ReleaseError)
+            raise raised(ours[2]) from None
+        raise errors.ReleaseError(f"Spark could not finish a job ({type(error).__name__}); its log says why") from None
+
+
+def _uri(path: Path) -> str:
+    return path.resolve().as_uri()
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

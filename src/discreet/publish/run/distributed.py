@@ -1,0 +1,234 @@
+"""A release on Spark: stage, then order, then count, and only then a manifest.
+
+1. Every partition of the source is encoded and randomised under streams of its own, ``noise`` and ``order``, derived
+   from one key and the number of the partition. An attempt that runs again gives the same rows.
+2. For a random order the reports are first written down, each with a random number from the stream ``order``; a second
+   job sends every row to the part that the hash of its number names and sorts a part by these numbers. Parts and
+   places are then independent of the source. Two rows share a number with a chance of n²/2⁶⁵.
+3. Rows read, staged and published must be equally many. Every part is read once more, where it lies, for its digests.
+4. The manifest is written last and the folder gets its name; the key is forgotten.
+
+What a task needs to know of the plan, which can be large, lies in a file in the folder that is being written and that
+only its owner can read. The key is no part of it: it travels with the task, in a few hundred bytes, which Spark keeps
+in memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from discreet.engines.spark import Spark
+from discreet.errors import ReleaseError
+from discreet.manifest import Manifest, Release
+from discreet.manifest.digest import Content, ContentDigest, PartDigest
+from discreet.manifest.folder import FolderTable
+from discreet.manifest.parts import PartFile
+from discreet.manifest.signature import SigningKey
+from discreet.publish.run.folder_output import FolderOutput, with_files
+from discreet.publish.run.layout import Layout
+from discreet.randomness import Randomness, StreamKey
+
+#: The column of random numbers by which rows are put in order.
+ORDER = "__discreet_order__"
+#: Rows of a part of a release in random order, on average.
+PART_ROWS = 1 << 22
+_TASK = "task"
+_SIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
+
+
+def spark_schema(schema: pa.Schema) -> pa.Schema:
+    """The same columns in types that Spark has: no dictionaries, no unsigned integers."""
+    return pa.schema([(field.name, _spark_type(field.type)) for field in schema])
+
+
+def _spark_type(kind: pa.DataType) -> pa.DataType:
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_uint64(plain):
+        raise ReleaseError("a column holds unsigned integers of 64 bits, which Spark does not have")
+    return _SIGNED.get(plain, plain)
+
+
+def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    arrays = [column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in batch.columns]
+    cast = [column.cast(field.type) for column, field in zip(arrays, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(cast, schema=schema)
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What every task knows: the layout, and the manifest as far as it is known. It lies in a file."""
+
+    layout: Layout
+    manifest: Manifest
+
+    def write(self, path: Path) -> str:
+        """Write it down; its SHA-256, by which a task makes sure that it reads the same."""
+        content = pickle.dumps(self)
+        path.write_bytes(content)
+        return hashlib.sha256(content).hexdigest()
+
+    @staticmethod
+    def read(path: str, sha256: str) -> Shared:
+        """Read what ``write`` wrote, and nothing else."""
+        content = Path(path).read_bytes()
+        if hashlib.sha256(content).hexdigest() != sha256:
+            raise ReleaseError(f"{path} was changed while the release was being made")
+        shared: Shared = pickle.loads(content)
+        return shared
+
+
+@dataclass(frozen=True, repr=False)
+class Randomise:
+    """Truths in, reports out: released cells, or codes with their place in the order."""
+
+    secret: bytes
+    secure: bool
+    path: str
+    sha256: str
+    staged: bool
+
+    def __call__(self, partition: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of one partition."""
+        layout = Shared.read(self.path, self.sha256).layout
+        key = StreamKey(self.secret, secure=self.secure)
+        noise, order = (Randomness.keyed(key, purpose, partition) for purpose in ("noise", "order"))
+        first_row = 0
+        for batch in batches:
+            reports = layout.randomize(layout.encode(batch, first_row), noise)
+            first_row += batch.num_rows
+            if self.staged:
+                keys = pa.array(order.words(batch.num_rows, "int64"))
+                coded = _cast(reports, spark_schema(layout.coded))
+                schema = coded.schema.append(pa.field(ORDER, pa.int64()))
+                yield pa.RecordBatch.from_arrays([*coded.columns, keys], schema=schema)
+            else:
+                yield _cast(layout.decode(reports), spark_schema(layout.released))
+
+
+@dataclass(frozen=True)
+class Decode:
+    """Staged codes in, released cells out."""
+
+    path: str
+    sha256: str
+
+    def __call__(self, _: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of one part."""
+        layout = Shared.read(self.path, self.sha256).layout
+        for batch in batches:
+            codes = _cast(batch.select(layout.coded.names), layout.coded)
+            yield _cast(layout.decode(codes), spark_schema(layout.released))
+
+
+@dataclass(frozen=True)
+class Digest:
+    """The name of a part in; its rows, SHA-256 and leaves out."""
+
+    folder: str
+    path: str
+    sha256: str
+
+    def __call__(self, name: bytes) -> bytes:
+        """Of one part."""
+        folder, file = Path(self.folder), name.decode()
+        part = Release(Shared.read(self.path, self.sha256).manifest, FolderTable(folder, [file]))
+        digest = ContentDigest(part.forms())
+        for batch in part.coded():
+            digest.update(batch)
+        found = digest.finish()
+        return pickle.dumps((PartFile.of(folder / file, found.rows), found))
+
+
+@dataclass
+class SparkRun:
+    """One release on Spark, from its frame to its folder."""
+
+    engine: Spark
+    frame: Any
+    layout: Layout
+    target: FolderOutput
+    key: StreamKey
+
+    def check_persons(self) -> None:
+        """Refuse, before anything is written, a person with more rows than were declared."""
+        budget = self.layout.plan.budget
+        if budget.person is None:
+            return
+        limit = budget.rows_per_person or 1
+        blank, most = self.engine.most_rows(self.frame, budget.person)
+        if blank:
+            raise ReleaseError(
+                f'column "{budget.person}": {blank:,} rows do not name the person, so rows per person cannot be checked'
+            )
+        if most > limit:
+            raise ReleaseError(
+                f"a person has more than {limit} row{'' if limit == 1 else 's'}, which is what rows_per_person declares"
+            )
+
+    def publish(self, manifest: Manifest, signing_key: SigningKey | None = None) -> Release:
+        """Carry it out; ``manifest`` states the rows that were read and is completed here."""
+        task = self.target.folder / _TASK
+        sha256 = Shared(self.layout, manifest).write(task)
+        files = self._ordered(task, sha256, manifest.rows) if manifest.order == "shuffle" else self._kept(task, sha256)
+        self._check_rows("published", files, manifest.rows)
+        self.target.take(files)
+        done = self._digested(task, sha256, len(files))
+        task.unlink()
+        _remove(self.target.folder / "parts")
+        content = Content.of(_forms(manifest, self.target.folder, done), [part for _, part in done])
+        complete = with_files(replace(manifest, content=content), tuple(file for file, _ in done))
+        return self.target.commit(complete if signing_key is None else complete.signed(signing_key))
+
+    def _randomised(self, task: Path, sha256: str, schema: pa.Schema, *, staged: bool) -> Any:
+        work = Randomise(self.key.reveal(), self.key.secure, str(task), sha256, staged)
+        return self.engine.map_batches(self.frame, work, schema)
+
+    def _kept(self, task: Path, sha256: str) -> list[Path]:
+        frame = self._randomised(task, sha256, spark_schema(self.layout.released), staged=False)
+        return self.engine.write(frame, self.target.folder / "parts")
+
+    def _ordered(self, task: Path, sha256: str, rows: int) -> list[Path]:
+        schema = spark_schema(self.layout.coded).append(pa.field(ORDER, pa.int64()))
+        staging = self.target.folder / "staged"
+        files = self.engine.write(self._randomised(task, sha256, schema, staged=True), staging)
+        self._check_rows("staged", files, rows)
+        parts = max(2, -(-rows // PART_ROWS))
+        ordered = self.engine.order_randomly(self.engine.read(files, staging), ORDER, parts)
+        released = self.engine.map_batches(ordered, Decode(str(task), sha256), spark_schema(self.layout.released))
+        found = self.engine.write(released, self.target.folder / "parts")
+        _remove(staging)
+        return found
+
+    def _check_rows(self, what: str, files: list[Path], expected: int) -> None:
+        """The rows that lie in files must be as many as were read."""
+        rows = FolderTable(files[0].parent, [file.name for file in files]).rows if files else 0
+        if rows != expected:
+            raise ReleaseError(
+                f"{rows:,} rows were {what} where {expected:,} were read; the source changed or a task was lost, "
+                "and nothing is published"
+            )
+
+    def _digested(self, task: Path, sha256: str, count: int) -> list[tuple[PartFile, PartDigest]]:
+        names = [f"part-{number:05d}.parquet".encode() for number in range(count)]
+        work = Digest(str(self.target.folder), str(task), sha256)
+        return [pickle.loads(one) for one in self.engine.sum(names, work)]
+
+
+def _forms(manifest: Manifest, folder: Path, done: list[tuple[PartFile, PartDigest]]) -> Any:
+    return Release(manifest, FolderTable(folder, [done[0][0].name])).forms()
+
+
+def _remove(folder: Path) -> None:
+    """What Spark leaves beside the parts it wrote."""
+    with suppress(FileNotFoundError):
+        for path in folder.iterdir():
+            path.unlink()
+        folder.rmdir()

@@ -1,0 +1,102 @@
+"""A standalone cluster of Spark on this machine: a master and two workers, from pyspark's own scripts."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+#: How long a busy machine may take to start a part of the cluster.
+PATIENCE = 120.0
+
+
+def missing() -> str | None:
+    """What is not here that a cluster needs."""
+    try:
+        import pyspark  # noqa: F401
+    except ImportError:
+        return "pyspark is not installed"
+    return None if shutil.which("java") else "there is no Java"
+
+
+def free_port() -> int:
+    """A port on loopback that nobody uses."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+@dataclass
+class Cluster:
+    """Processes that are ended together."""
+
+    folder: Path
+    url: str = ""
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def start(self, workers: int = 2) -> Cluster:
+        """A master and its workers, one core each."""
+        port = free_port()
+        self.url = f"spark://127.0.0.1:{port}"
+        master = "org.apache.spark.deploy.master.Master"
+        self._launch("master", master, "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
+        self._wait("master", "I have been elected leader")
+        for number in range(workers):
+            worker = "org.apache.spark.deploy.worker.Worker"
+            size = ("--cores", "1", "--memory", "1g", "--work-dir", str(self.folder / f"work-{number}"))
+            self._launch(f"worker-{number}", worker, "--host", "127.0.0.1", "--webui-port", "0", *size, self.url)
+        for number in range(workers):
+            self._wait(f"worker-{number}", "Successfully registered with master")
+        return self
+
+    def _launch(self, name: str, *command: str) -> None:
+        import pyspark
+
+        home = Path(pyspark.__file__).parent
+        environment = {
+            **os.environ,
+            "SPARK_HOME": str(home),
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        }
+        with (self.folder / f"{name}.log").open("wb") as log:
+            self.processes.append(
+                subprocess.Popen(
+                    [str(home / "bin" / "spark-class"), *command], env=environment, stdout=log, stderr=subprocess.STDOUT
+                )
+            )
+
+    def _wait(self, name: str, sentence: str) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while sentence not in (self.folder / f"{name}.log").read_text(errors="replace"):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{name} of Spark did not start")
+            time.sleep(0.2)
+
+    def executors(self) -> list[int]:
+        """The processes that work for an application, by the workers that started them."""
+        mine = {process.pid for process in self.processes}
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    status, command = (entry / "status").read_text(), (entry / "cmdline").read_bytes()
+                except OSError:
+                    continue
+                parent = int(re.search(r"PPid:\s+(\d+)", status)[1])
+                if parent in mine and b"CoarseGrainedExecutorBackend" in command:
+                    found.append(int(entry.name))
+        return found
+
+    def stop(self) -> None:
+        """End what was started here."""
+        for process in reversed(self.processes):
+            process.kill()
+        for process in self.processes:
+            process.wait(timeout=30)
