@@ -129,10 +129,7 @@ def randomised_column(name: str, block: Block, table: pa.Table, *, predictor: bo
     """
     domain = block.truths_of(name)
     if not isinstance(domain, FiniteDomain):
-        raise EstimationError(
-            f'column "{name}" holds numbers with noise, which have no finite list of truths; columns of such a block '
-            "cannot stand beside other randomised columns yet"
-        )
+        raise EstimationError(f'column "{name}" holds numbers with noise, which have no finite list of truths')
     joint = block.mechanism if isinstance(block, JointBlock) else None
     position = block.columns.index(name)
     mechanisms = () if joint is not None else tuple(block.channels_of(name).values())
