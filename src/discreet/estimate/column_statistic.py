@@ -60,6 +60,7 @@ def column_statistic(
         covariance[negative, :] = covariance[:, negative] = np.nan
         notes += (_NEGATIVE,)
     groups = tuple(means.labels) if aside["by"] is not None else ()
+    share = what != "total" and column.scores.two_valued is not None
     return Statistic(
         what=what,
         column=column.name,
@@ -70,8 +71,8 @@ def column_statistic(
         n=means.n,
         degrees_of_freedom=means.degrees_of_freedom,
         target=target,
-        notes=(*notes, *single_row_notes(groups, means.n)),
-        two_valued=None if what == "total" else column.scores.two_valued,
+        notes=(*notes, *single_row_notes(groups, means.n, share=share)),
+        two_valued=column.scores.two_valued if share else None,
         finite=means.finite,
         deviations=column.scores.deviations if what != "total" else None,
         simple_variance=_simple_variance(what, means, column.scores.centre),

@@ -283,11 +283,12 @@ class Statistic(Result):
         }
 
 
-def single_row_notes(groups: tuple[Any, ...], n: NDArray[np.int64]) -> tuple[str, ...]:
-    """One row shows no spread, and so has no standard error."""
+def single_row_notes(groups: tuple[Any, ...], n: NDArray[np.int64], *, share: bool = False) -> tuple[str, ...]:
+    """One row shows no spread, and so has no standard error; of a share there is an interval all the same."""
     few = [display.label_text(group) for group, rows in zip(groups or ("",), n, strict=True) if rows < 2]
     if not few:
         return ()
     if not groups:
-        return ("there is one row, which shows no spread: no standard error, and no interval",)
-    return (f"groups of one row have no standard error and no interval: {', '.join(few[: display.SHOWN])}",)
+        return (f"there is one row, which shows no spread: no standard error{'' if share else ', and no interval'}",)
+    lacking = "no standard error" if share else "no standard error and no interval"
+    return (f"groups of one row have {lacking}: {', '.join(few[: display.SHOWN])}",)

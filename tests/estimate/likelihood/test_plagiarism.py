@@ -109,3 +109,43 @@ def test_two_questions_of_a_student_are_one_cluster(survey):
     bread = np.linalg.inv(fit.moments.observed)
     np.testing.assert_allclose(fit.covariance, bread @ totals.T @ totals @ bread * count / (count - 1), rtol=1e-9)
     assert fit.log_likelihood > -402.67
+
+
+@pytest.mark.parametrize("columns", [("RR",), ("question",)])
+def test_an_intercept_for_every_person(columns):
+    """Two questions a person: likelihood and coefficients as by a plain sum over 401 places, to five digits."""
+    import math
+
+    from scipy.optimize import minimize
+
+    from discreet.estimate.likelihood.links import link_named
+    from discreet.estimate.likelihood.random_intercept import RandomInterceptModel
+    from discreet.estimate.likelihood.random_intercept import maximise as climb
+    from discreet.estimate.likelihood.rows import checked_rows
+
+    with FILE.open() as file:
+        people = sorted(
+            (row for row in csv.DictReader(file) if row["age"] not in ("", "NA")), key=lambda row: row["id"]
+        )
+    X = np.array([[1.0, *(float(row[name]) for name in columns)] for row in people])
+    y, p = (np.array([float(row[name]) for row in people]) for name in ("response", "RRp1"))
+    _, starts = np.unique([row["id"] for row in people], return_index=True)
+    rows = checked_rows(X, y, p, p)
+    found = climb(
+        RandomInterceptModel(rows=rows, starts=np.sort(starts), link=link_named("logit")),
+        binary_regression(X, y, p, p).coefficients,
+    )
+    assert found.converged
+
+    def plain(theta):
+        fixed, total = X @ theta[:-1], np.zeros(starts.size)
+        places = np.linspace(-9, 9, 401)
+        for u in places:
+            yes = 1 / (1 + np.exp(-(fixed + theta[-1] * u)))
+            made = np.multiply.reduceat(rows.given_no * (1 - yes) + rows.given_yes * yes, np.sort(starts))
+            total += made * math.exp(-u * u / 2)
+        return -np.log(total * (places[1] - places[0]) / math.sqrt(2 * math.pi)).sum()
+
+    assert found.value == pytest.approx(-plain(found.theta), abs=1e-6)
+    reference = minimize(plain, found.theta, method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-10})
+    np.testing.assert_allclose(found.theta, reference.x, rtol=1e-5)

@@ -27,7 +27,9 @@ from discreet.estimate.likelihood.rows import Rows
 from discreet.estimate.likelihood.yes_no import BinaryModel, linear_predictor
 
 #: Numbers of nodes that are tried in turn.
-NODES = (15, 31, 63, 127)
+NODES = (15, 31, 63, 127, 255)
+#: Beyond it the weights of the quadrature leave the range of floats.
+_MOST_NODES = 319
 #: Nodes suffice when more of them change the log-likelihood by less than this.
 STANDS_STILL = 1e-7
 _MODE_STEPS = 50
@@ -167,7 +169,7 @@ def maximise(model: RandomInterceptModel, start: Floats) -> Maximum:
         model = model.with_nodes(nodes)
         found = [_climb(model, first) for first in _starts(start, best)]
         theta, value, converged = max(found, key=lambda candidate: candidate[1])
-        finer = model.with_nodes(2 * nodes + 1).value_and_slope(theta)[0]
+        finer = model.with_nodes(min(2 * nodes + 1, _MOST_NODES)).value_and_slope(theta)[0]
         best = Maximum(
             theta=theta,
             value=value,
