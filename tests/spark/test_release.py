@@ -29,7 +29,7 @@ def plan(order="shuffle", **budget):
     """A plan for the data below."""
     return {
         "format": 1,
-        "budget": {"epsilon": 9.0, **budget},
+        "budget": {"epsilon": 20.0, **budget},
         "output": {"order": order},
         "public": [{"columns": ["id", "region"]}],
         "private": PRIVATE,
