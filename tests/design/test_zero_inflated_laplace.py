@@ -157,7 +157,7 @@ def test_a_small_delta_is_said_to_be_expensive():
         ((SQUARE, 1.0, 0.1, -0.1), PrivacyError, "of at least 0"),
         ((SQUARE, 1.0, 0.1, 0, "record", "check"), DesignError, "has a kink"),
         ((SQUARE, 1.0, 0.1, None, "record", "mean", None, 0.2), PrivacyError, "at most delta"),
-        ((SQUARE, 1.0, 0.1, None, "record", "mean", None, -0.2), PrivacyError, "exposure"),
+        ((SQUARE, 1.0, 0.1, None, "record", "mean", None, -0.2), DesignError, "exposure"),
         ((SQUARE, 1.0, 0.1, 0.02, "record", "mean", None, 0.05), DesignError, "leave out one"),
         ((SQUARE, 1.0, 0.1, None, "record", "median", None, 0.0), DesignError, "has a kink"),
         ((SQUARE, 1.0, 0.1, None, "person"), DesignError, "unit"),

@@ -302,8 +302,8 @@ def calls() -> Iterator[Call]:
             "exposure": None,
         },
     )
-    numbers = {"domain": box, "epsilon": 1.0, "n": 100, "delta": 0.0, "noise": None}
-    yield Call("design.compare_numbers", design.compare_numbers, numbers)
+    compared = {"domain": box, "epsilon": 1.0, "n": 100, "delta": 0.0, "noise": None}
+    yield Call("design.compare_numbers", design.compare_numbers, compared)
     several = {"domains": [Grid(0, 1, 3), Grid(0, 9, 3)], "epsilon": 1.0, "weights": None, "method": "one"}
     yield Call("design.means", design.means, several)
     yield Call(

@@ -20,6 +20,8 @@ from discreet.mechanisms import GeneralizedResponse, ZeroInflatedLaplace
 
 #: Points of an interval for mechanisms that need some: more change the variance of unbiased numbers by less than 1 %.
 _POINTS = 9
+#: Below this no comparison says anything: every variance is beyond all numbers of people.
+_LEAST_EPSILON = 1e-4
 
 
 @dataclass(frozen=True)
@@ -134,14 +136,15 @@ def compare_numbers(
     if not isinstance(domain, (Box, Grid)):
         raise DesignError("numbers are compared on a Box, or on a Grid for one column")
     columns = domain.dimension if isinstance(domain, Box) else 1
-    epsilon = arguments.number(epsilon, "epsilon", PrivacyError, above=0, most=limits.EPSILON)
+    epsilon = arguments.number(epsilon, "epsilon", PrivacyError, least=_LEAST_EPSILON, most=limits.EPSILON)
     delta = arguments.number(delta, "delta", PrivacyError, least=0, below=1)
     n = arguments.whole(n, "n", DesignError, least=1)
+    if noise is not None:
+        noise = arguments.instance(noise, ZeroInflatedLaplace, "noise", DesignError)
     found = _single_columns(columns, epsilon)
     if delta > 0:
         if noise is None:
             noise = zero_inflated_laplace(Box([0.0] * columns, [1.0] * columns), epsilon, delta).mechanism
-        noise = arguments.instance(noise, ZeroInflatedLaplace, "noise", DesignError)
         zero = noise.zero_probability
         variance = noisy_mean_variance(float(noise.noise_scale[0] / noise.box.widths[0]), zero)
         found += [

@@ -148,7 +148,7 @@ def _check(box: Box, epsilon: float, delta: float, zero_probability: float | Non
 def _largest_exposure(exposure: Any, delta: float, zero_probability: float | None, target: str) -> float:
     if exposure is None:
         return delta / 2
-    largest = arguments.number(exposure, "exposure", PrivacyError, least=0, most=1)
+    largest = arguments.number(exposure, "exposure", DesignError, least=0, most=1)
     if zero_probability is not None:
         raise DesignError(
             "exposure limits the zero probability that is chosen, which is given here: leave out one of them"
