@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -182,3 +183,36 @@ def test_arguments_of_the_wrong_kind_get_a_sentence(arguments):
     """Not a Python error."""
     with pytest.raises(ReleaseError, match="must be"):
         release(pa.table({"cheated": ["no", "yes"]}), plan_of(), **arguments)
+
+
+def test_a_check_counts_everything_that_does_not_fit(tmp_path):
+    """All columns and all rows, the near misses among them, and no value of anybody."""
+    table = pa.table(
+        {
+            "smokes": ["Yes", "no", "yes ", "perhaps", "yes"] * 100,
+            "x": [0.5, 7.25, 0.1, 0.2, None] * 100,
+            "fine": ["a", "b"] * 250,
+        }
+    )
+    asked = {"mechanism": "randomized-response", "epsilon": 1.0}
+    noise = {"mechanism": "zero-inflated-laplace", "epsilon": 1.0, "delta": 0.1}
+    plan = {
+        "private": [
+            {"columns": ["smokes"], "domain": {"binary": ["no", "yes"]}, **asked},
+            {"columns": ["x"], "domain": {"box": {"low": [0.0], "high": [1.0]}}, **noise},
+            {"columns": ["fine"], "domain": {"binary": ["a", "b"]}, **asked},
+        ]
+    }
+    with pytest.raises(DomainError, match="2 private columns do not fit the plan") as found:
+        check(table, plan)
+    text = str(found.value)
+    assert 'column "smokes": 300 rows, the first is row 0' in text
+    assert "200 of them differ from a declared value in capitals or spaces only" in text
+    assert 'column "x": 200 rows, the first is row 1' in text
+    assert "fine" not in text
+    for secret in ("perhaps", "Yes", "7.25"):
+        assert secret not in text
+    numbers = pa.table({"x": np.linspace(0, 1.1, 20_000)})
+    only_x = {"private": [plan["private"][1]]}
+    with pytest.raises(DomainError, match=r"1,818 rows|at least 2,000 rows|1,819 rows"):
+        check(numbers, only_x)

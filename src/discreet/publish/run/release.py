@@ -146,21 +146,6 @@ def release(
     return result
 
 
-def check(
-    source: Any,
-    plan: Any,
-    output: str | os.PathLike[str] | None = None,
-    overwrite: bool = False,
-    progress: Progress | None = None,
-) -> int:
-    """Validate everything that ``release`` would, write nothing, and return the number of rows."""
-    check_progress(progress)
-    work = Work.open(source, plan, output, overwrite=arguments.flag(overwrite, "overwrite", ReleaseError))
-    for _ in work.encoded(progress):
-        pass
-    return work.rows
-
-
 def collect(table: Any, plan: Plan) -> Release:
     """A release in memory of answers that respondents randomised; rows stay in their order."""
     for block in plan.blocks:

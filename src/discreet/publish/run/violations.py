@@ -1,0 +1,118 @@
+"""All that does not fit a plan: how many cells of each private column, counted without telling what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from discreet.domains import FiniteDomain
+from discreet.domains.columns import is_text
+from discreet.errors import DomainError
+from discreet.manifest import Block
+from discreet.publish.run.layout import Layout
+from discreet.publish.run.sources import Source
+
+#: Different values of a batch up to which each is tried once; beyond, batches are halved until the bad rows are found.
+_MANY = 4096
+#: Rows of one batch that are found by halving before the count is only a lower bound.
+_MOST = 2000
+
+
+@dataclass
+class Violations:
+    """What is wrong with one column, counted over all rows."""
+
+    column: str
+    first_row: int
+    what: str
+    rows: int = 0
+    near: int = 0
+    more: bool = False
+
+    def sentence(self) -> str:
+        """For a steward: counts and the first row, never a value."""
+        at_least = "at least " if self.more else ""
+        near = f"; {self.near:,} of them differ from a declared value in capitals or spaces only" if self.near else ""
+        rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
+        where = f'column "{self.column}": {at_least}{rows}, the first is row {self.first_row} (counted from 0)'
+        return f"{where}: {self.what}{near}"
+
+
+def violations(source: Source, layout: Layout, blocks: tuple[Block, ...]) -> list[Violations]:
+    """Every private column with cells that the plan does not allow."""
+    found: dict[str, Violations] = {}
+    first_row = 0
+    names = [name for block in blocks for name in block.columns]
+    for batch in source.batches(names):
+        for block in blocks:
+            for name in block.columns:
+                _add(found, block, name, batch.column(name), first_row, layout.text)
+        first_row += batch.num_rows
+    return [found[name] for name in names if name in found]
+
+
+def _add(found: dict[str, Violations], block: Block, name: str, cells: pa.Array, first_row: int, text: bool) -> None:
+    def error_of(part: pa.Array) -> DomainError | None:
+        try:
+            block.encode(name, part, text=text)
+        except DomainError as error:
+            return error
+        return None
+
+    error = error_of(cells)
+    if error is None:
+        return
+    if name not in found:
+        placed = error.at(column=name, first_row=first_row)
+        found[name] = Violations(name, placed.row if placed.row is not None else first_row, _what(placed))
+    one = found[name]
+    plain = cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
+    values = [] if pa.types.is_nested(plain.type) else pc.value_counts(plain)
+    if 0 < len(values) <= _MANY:
+        bad = [entry for entry in values if error_of(pa.array([entry["values"].as_py()], plain.type)) is not None]
+        one.rows += sum(entry["counts"].as_py() for entry in bad)
+        one.near += sum(entry["counts"].as_py() for entry in bad if _is_near(block, name, entry["values"]))
+        return
+    counted = _halved(cells, error_of)
+    one.rows += counted
+    one.more |= counted >= _MOST
+
+
+def _what(error: DomainError) -> str:
+    return f"{error.problem}; expected {error.expected}" if error.expected else error.problem
+
+
+def _halved(cells: pa.Array, error_of: Callable[[pa.Array], DomainError | None]) -> int:
+    """How many rows are refused, by halving what contains one; stops at a limit."""
+    waiting, counted = [cells], 0
+    while waiting and counted < _MOST:
+        part = waiting.pop()
+        if error_of(part) is None:
+            continue
+        if len(part) == 1:
+            counted += 1
+            continue
+        middle = len(part) // 2
+        waiting += [part.slice(middle), part.slice(0, middle)]
+    return counted
+
+
+def _is_near(block: Block, name: str, value: pa.Scalar) -> bool:
+    """Whether a text would be a declared value, but for capitals and spaces around it."""
+    domain = block.reports_of(name) if block.collected else block.truths_of(name)
+    if not value.is_valid or not is_text(value.type) or not isinstance(domain, FiniteDomain) or domain.size > _MANY:
+        return False
+    return value.as_py().strip().casefold() in {str(label).strip().casefold() for label in domain.labels}
+
+
+def every_violation(source: Source, layout: Layout, blocks: tuple[Block, ...], first: DomainError) -> DomainError:
+    """The first error, extended to all columns and counts; it still holds the value for whoever may see it."""
+    found = violations(source, layout, blocks)
+    if sum(one.rows for one in found) <= 1:
+        return first
+    what = "column does" if len(found) == 1 else "columns do"
+    listed = "; ".join(one.sentence() for one in found)
+    return DomainError(f"{len(found)} private {what} not fit the plan: {listed}", value=first.value)
