@@ -59,7 +59,7 @@ class _Odd:
 
 
 #: Arguments that are functions, called back: what they raise themselves is not ours.
-CALLBACKS = {"progress", "distance", "batches"}
+CALLBACKS = {"progress", "distance", "batches", "statistic"}
 
 #: Values that are wrong somewhere: of no use, of another kind, not finite, negative, too large, empty, nested.
 WRONG: dict[str, Any] = {
@@ -453,7 +453,7 @@ def calls() -> Iterator[Call]:
             "rows": "a",
             "columns": "b",
             "target": "table",
-            **dict.fromkeys(("weights", "strata", "clusters")),
+            **dict.fromkeys(("weights", "strata", "clusters", "fpc")),
         },
     )
     yield Call(
@@ -467,7 +467,7 @@ def calls() -> Iterator[Call]:
             "columns": data["three"],
             "row_mechanism": binary,
             "column_mechanism": three,
-            **dict.fromkeys(("weights", "strata", "clusters", "row_designs", "column_designs")),
+            **dict.fromkeys(("weights", "strata", "clusters", "fpc", "row_designs", "column_designs")),
             **dict.fromkeys(("row_labels", "column_labels")),
             "target": "population",
         },
@@ -597,6 +597,8 @@ def calls() -> Iterator[Call]:
             "randomness": Randomness.seeded(1),
             "overwrite": False,
             "progress": None,
+            "engine": None,
+            "workers": 1,
             "ledger": None,
             "safe_csv": False,
             "signing_key": None,

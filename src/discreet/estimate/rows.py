@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from discreet import arguments
 from discreet.arguments import Floats
 from discreet.domains.columns import as_arrow
 from discreet.engines import Local
@@ -135,7 +136,8 @@ class Rows:
                 self._aside[role] = [self._checked(one, role) for one in given]
             elif given is not None:
                 single = role == "fpc" and isinstance(given, Real)  # one for all rows
-                self._aside[role] = given if single else self._checked(given, role)
+                one = arguments.number(given, "fpc", EstimationError, above=0) if single else None
+                self._aside[role] = self._checked(given, role) if one is None else one
 
     def _checked(self, given: Any, role: str) -> Any:
         """A public column of the release, or one entry per row."""

@@ -39,9 +39,9 @@ class StreamKey:
     Examples
     --------
     >>> key = StreamKey.fresh()
-    >>> (key.stream("noise", 3).fill(8) == key.stream("noise", 3).fill(8)).all()
+    >>> (key.stream("noise", 3).bytes(8) == key.stream("noise", 3).bytes(8)).all()
     np.True_
-    >>> (key.stream("noise", 3).fill(8) == key.stream("order", 3).fill(8)).all()
+    >>> (key.stream("noise", 3).bytes(8) == key.stream("order", 3).bytes(8)).all()
     np.False_
     >>> key
     StreamKey(secret)

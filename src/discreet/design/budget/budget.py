@@ -58,9 +58,10 @@ def budget(
     Examples
     --------
     >>> from discreet import Binary, Categorical
+    >>> from discreet.design import Target
     >>> split = budget({"cheated": Target(Binary(), 0.02), "region": Target(Categorical(list("nsew")), 0.02)}, 20_000)
     >>> {name: round(epsilon, 2) for name, epsilon in split.epsilons.items()}
-    {'cheated': 0.74, 'region': 1.02}
+    {'cheated': 0.72, 'region': 1.14}
     """
     problem = Problem(
         _checked(targets),

@@ -38,6 +38,8 @@ def check_output(output: str | os.PathLike[str], inputs: Iterable[tuple[str, Pat
             f'{path.name}: "{suffix}" is not a kind of table that can be written; use .parquet or .csv, '
             "or a name without an ending for a folder of parts"
         )
+    if not path.name:
+        raise ReleaseError("the output has no name; use out.parquet, out.csv, or a name without an ending for a folder")
     if not path.parent.is_dir():
         raise ReleaseError(f"there is no folder {path.parent}")
     if suffix == "":

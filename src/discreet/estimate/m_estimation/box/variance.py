@@ -31,7 +31,7 @@ def mean_variance(scale: float, zero_probability: float) -> float:
     Examples
     --------
     >>> round(mean_variance(1.0, 0.0), 4), round(mean_variance(1.0, 0.1), 4)
-    (1.0833, 0.5239)
+    (1.0833, 0.524)
     """
     plain = 1 / 12 + (1 - zero_probability) * scale**2
     if zero_probability == 0:
