@@ -432,7 +432,7 @@ def calls() -> Iterator[Call]:
         },
     )
     yield Call("Frequencies.interval", fit.interval, {"level": 0.95, "method": "wilson"})
-    aside = dict.fromkeys(("by", "weights", "strata", "clusters", "positions", "designs", "labels"))
+    aside = dict.fromkeys(("by", "weights", "strata", "clusters", "fpc", "positions", "designs", "labels"))
     plain = {"reports": data["y"], "mechanism": binary, **aside, "target": "population"}
     yield Call("mean", estimate.mean, plain)
     yield Call("mean of a release", estimate.mean, {"reports": released, "mechanism": "a", "by": "town"})
@@ -480,6 +480,7 @@ def calls() -> Iterator[Call]:
             "mechanism": joint,
             "attributes": (0, 1),
             "labels": (),
+            "fpc": None,
             "weights": None,
             "strata": None,
             "clusters": None,
