@@ -181,6 +181,8 @@ def test_results_are_frozen_and_print():
         "estimate",
         "std_error",
         "interval",
+        "design_effect",
+        "contamination",
         "notes",
     }
     unlabelled = frequencies(counts=[5, 6, 7], mechanism=mechanism)

@@ -32,7 +32,7 @@ BLOCKS = {
     "joint": {"mechanism": "joint", "columns": ["y", "z", "v"], "domains": [BINARY] * 3, "epsilons": [1.0, 2.0, 1.0]},
     "zero-inflated-laplace": {
         "mechanism": "zero-inflated-laplace", "columns": ["y", "z"], "domain": {"box": {"low": 0, "high": 1}},
-        "epsilon": 1.0, "delta": 0.1,
+        "epsilon": 1.0, "delta": 0.01,
     },
     "collected": {"collected": True, "domain": BINARY, "warner": "2/3"},
 }  # fmt: skip
@@ -61,7 +61,11 @@ VALUES = {
     "ratios": [[1.0, 2.0, 1.0]],
     "method": ["kronecker"],
     "pairs": ["free"],
-    "zero_probability": [0.05],
+    "zero_probability": [0.004],
+    "exposure": [0.0002],
+    "worst": [True],
+    "margin": [0.05],
+    "repeat": ["memoise"],
     "unit": ["attribute"],
     "grid": [0.125],
     "clip": [True],

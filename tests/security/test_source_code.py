@@ -37,6 +37,13 @@ ATTRIBUTES = {
 }
 
 
+#: Modules that load their own parts when they are first asked for, from a table that stands in the file.
+LOADS_ITS_OWN = {ROOT / "__init__.py", ROOT / "learning" / "__init__.py"}
+#: What driver and executors of one run hand to each other, checked by a digest that travels apart; Spark itself sends
+#: its functions in this form.
+BETWEEN_EXECUTORS = {(ROOT / "publish" / "run" / "distributed.py", "pickle")}
+
+
 def found(tree, path):
     """What a file does that it must not."""
     for node in ast.walk(tree):
@@ -53,14 +60,14 @@ def found(tree, path):
             yield str(node.module)
         if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
             yield "allow_pickle"
-        if isinstance(node, ast.alias) and node.name == "import_module" and path.parent != ROOT:
+        if isinstance(node, ast.alias) and node.name == "import_module" and path not in LOADS_ITS_OWN:
             yield "import_module"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_nothing_runs_text(path):
     """Neither eval nor pickle nor a shell."""
-    assert list(found(ast.parse(path.read_text()), path)) == []
+    assert [one for one in found(ast.parse(path.read_text()), path) if (path, one) not in BETWEEN_EXECUTORS] == []
 
 
 @pytest.mark.parametrize(

@@ -363,6 +363,9 @@ function questionScreen() {
       {
         novalidate: true,
         autocomplete: "off",
+        oninput: () => {
+          error.textContent = "";
+        },
         onsubmit: (event) => {
           event.preventDefault();
           forward();
