@@ -23,6 +23,9 @@ MODULES = {
     "discreet.engines": "where the work runs",
     "discreet.audit": "is a release what its manifest says?",
     "discreet.learning": "models under a promise",
+    "discreet.learning.losses.rows": "corrected rows and tables for networks, with numpy alone",
+    "discreet.learning.losses.pytorch": "losses of reports for PyTorch",
+    "discreet.learning.losses.jax_numpy": "losses of reports for JAX",
     "discreet.survey": "questions to people, randomised on their own devices",
     "discreet.errors": "everything that is raised on purpose",
 }

@@ -12,6 +12,8 @@ from discreet.mechanisms import FiniteMechanism
 
 METHODS = ("likelihood", "unbiased")
 
+__all__ = ["corrected_mean", "label_loss"]
+
 
 def _jax() -> Any:
     try:

@@ -10,6 +10,8 @@ from discreet.errors import InputError
 from discreet.learning.losses.rows import CorrectedRows, likelihood_table, undoing_table
 from discreet.mechanisms import FiniteMechanism
 
+__all__ = ["corrected_mean", "label_loss"]
+
 METHODS = ("likelihood", "unbiased")
 
 

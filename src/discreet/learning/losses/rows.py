@@ -21,6 +21,8 @@ from discreet.mechanisms import FiniteMechanism, ZeroInflatedLaplace
 
 _MOST_COPIES = 10_000
 
+__all__ = ["CorrectedRows", "box_rows", "category_rows", "likelihood_table", "undoing_table"]
+
 
 @dataclass(frozen=True, eq=False)
 class CorrectedRows:
