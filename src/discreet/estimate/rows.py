@@ -136,7 +136,7 @@ class Rows:
                 self._aside[role] = [self._checked(one, role) for one in given]
             elif given is not None:
                 single = role == "fpc" and isinstance(given, Real)  # one for all rows
-                one = arguments.number(given, "fpc", EstimationError, above=0) if single else None
+                one = arguments.number(given, "fpc", EstimationError) if single else None
                 self._aside[role] = self._checked(given, role) if one is None else one
 
     def _checked(self, given: Any, role: str) -> Any:
