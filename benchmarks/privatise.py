@@ -22,7 +22,7 @@ def binary_mechanisms() -> dict[str, tuple[FiniteMechanism, float]]:
     """p00 = p11 and p00 ≠ p11, each with the rate to reach."""
     return {
         "p00 = p11": (design.binary(EPSILON).mechanism, 6.0),
-        "p00 ≠ p11": (BinaryResponse("4/5", "7/10"), 5.0),
+        "p00 ≠ p11": (BinaryResponse("4/5", "7/10"), 6.0),
     }
 
 
