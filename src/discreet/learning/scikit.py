@@ -90,3 +90,19 @@ def repeatable(randomness: Randomness | None) -> Randomness:
     """The source of a fit: a seeded one is copied, so that fitting again repeats it; a secure one never repeats."""
     source = resolve(randomness)
     return source if source.secure else copy.deepcopy(source)
+
+
+class NoisyTags:
+    """What an estimator that hides records tells scikit-learn: few rows say little, secure randomness never repeats."""
+
+    randomness: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]  # of scikit-learn's mixins
+        # Noise is calibrated to hide a record: the few rows of scikit-learn's checks say little.
+        if tags.regressor_tags is not None:
+            tags.regressor_tags.poor_score = True
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.poor_score = True
+        tags.non_deterministic = getattr(self.randomness, "secure", True)
+        return tags

@@ -23,6 +23,7 @@ from discreet.learning.promise import central_guarantee, central_words
 from discreet.learning.scikit import (
     BaseEstimator,
     ClassifierMixin,
+    NoisyTags,
     RegressorMixin,
     check_is_fitted,
     features_of,
@@ -40,7 +41,7 @@ _MOST_ENSEMBLES = 1_000
 _MOST_POINTS = 300
 
 
-class _PrivateBoosting:
+class _PrivateBoosting(NoisyTags):
     """What both estimators share: settings, the fit of trees, the promise."""
 
     epsilon: float
@@ -108,16 +109,6 @@ class _PrivateBoosting:
         check_is_fitted(self)
         details = [*self.budget_.lines(), "Public, as declared: the bounds, the classes and every setting."]
         return central_words(type(self).__name__, self.guarantee_, details, secure=self.secure_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]  # of scikit-learn's mixins
-        # Noise is calibrated to hide a record: the few rows of scikit-learn's checks say little.
-        if tags.regressor_tags is not None:
-            tags.regressor_tags.poor_score = True
-        if tags.classifier_tags is not None:
-            tags.classifier_tags.poor_score = True
-        tags.non_deterministic = getattr(self.randomness, "secure", True)
-        return tags
 
 
 class PrivateBoostingRegressor(_PrivateBoosting, RegressorMixin, BaseEstimator):  # type: ignore[misc]  # no types there

@@ -23,6 +23,7 @@ from discreet.learning.promise import local_words, randomness_words
 from discreet.learning.scikit import (
     BaseEstimator,
     ClassifierMixin,
+    NoisyTags,
     RegressorMixin,
     check_is_fitted,
     features_of,
@@ -48,7 +49,7 @@ def _mechanism(epsilon: float) -> UnbiasedResponse:
     return mean(Grid(-1.0, 1.0, _POINTS), epsilon).mechanism
 
 
-class _LocalSGD:
+class _LocalSGD(NoisyTags):
     """What both estimators share: settings, one pass over people, the promise."""
 
     epsilon: float
@@ -111,16 +112,6 @@ class _LocalSGD:
             randomness_words(secure=self.secure_),
         ]
         return local_words(type(self).__name__, self.guarantee_, "their record", details)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]  # of scikit-learn's mixins
-        # A coordinate a person: the few rows of scikit-learn's checks say nothing.
-        if tags.regressor_tags is not None:
-            tags.regressor_tags.poor_score = True
-        if tags.classifier_tags is not None:
-            tags.classifier_tags.poor_score = True
-        tags.non_deterministic = getattr(self.randomness, "secure", True)
-        return tags
 
 
 class LocalSGDRegressor(_LocalSGD, RegressorMixin, BaseEstimator):  # type: ignore[misc]  # no types there
