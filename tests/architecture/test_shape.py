@@ -115,7 +115,9 @@ def test_the_length_of_a_function_is_counted_without_its_docstring():
     assert list(functions("m", source)) == [("m.f", 3)]
 
 
-QUESTION = re.compile(r"isinstance\([^\n]*\b(JointResponse|ZeroInflatedLaplace)\b|mechanism\.kind ==")
+QUESTION = re.compile(
+    r"isinstance\([^\n]*\b(JointResponse|ZeroInflatedLaplace)\b|hasattr\((mechanism|domain)\b|mechanism\.kind =="
+)
 
 
 def test_nobody_asks_a_mechanism_for_its_type():

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
 from discreet.errors import InputError
+from discreet.mechanisms.finite import MAX_MATRIX
 from discreet.privacy import Guarantee
 from discreet.randomness import Randomness
 
@@ -40,6 +41,9 @@ class Attackable(Protocol):
     @property
     def shape(self) -> tuple[int, int]:
         """Number of truths and reports."""
+
+    def matrix(self) -> NDArray[np.float64]:
+        """The channel that it claims to be."""
 
     def privatize(self, x: ArrayLike, randomness: Randomness | None = None) -> NDArray[Any]:
         """Randomise codes."""
@@ -112,7 +116,7 @@ def attack(
     Parameters
     ----------
     mechanism : Mechanism
-        Anything with ``privatize``, ``shape`` and ``guarantee``; a channel with ``matrix()`` is compared with it.
+        Anything with ``privatize``, ``shape``, ``guarantee`` and ``matrix()``, the channel it claims to be.
     samples : int
         Reports per truth.
     truths : sequence of int, optional
@@ -164,7 +168,7 @@ def _repetition(
 
 def _wrong_frequencies(mechanism: Attackable, codes: list[int], reports: dict[int, NDArray[Any]]) -> list[str]:
     """Each report must come as often as the channel says, by exact binomial tails."""
-    if not hasattr(mechanism, "matrix") or max(mechanism.shape) > 4096:
+    if max(mechanism.shape) > MAX_MATRIX:
         return []
     from scipy.special import bdtr, bdtrc
 

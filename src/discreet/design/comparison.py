@@ -17,7 +17,7 @@ from discreet.design.expected_error import MAX_VALUES as MAX_OPTIMUM
 from discreet.design.expected_error import expected_error
 from discreet.design.ranked import checked_prior
 from discreet.design.result import Alternative
-from discreet.domains.losses import HasLosses, loss_matrix, with_losses
+from discreet.domains.losses import HasLosses, OnALine, loss_matrix, with_losses
 from discreet.domains.metric import Metric
 from discreet.errors import DesignError
 from discreet.mechanisms import ExponentialResponse, FiniteMechanism, GeneralizedResponse
@@ -241,7 +241,7 @@ def _mechanisms(domain: Any, losses: HasLosses, epsilon: float, prior: Floats) -
     yield "bipartite, best", bipartite(domain, epsilon, "best", prior).mechanism
     yield f"exponential{_PUBLISHED}", ExponentialResponse.published(losses, epsilon)
     yield "exponential", ExponentialResponse(losses, epsilon)
-    if hasattr(domain, "positions"):
+    if isinstance(domain, OnALine):
         yield "clamped Laplace", clamped_laplace(domain.positions, epsilon)
     codes = _codes(domain)
     if codes is not None:
@@ -260,7 +260,7 @@ def _codes(domain: Any) -> list[str] | None:
 
 def _positions(domain: Any) -> Floats | None:
     """What a mean is taken of: one column per coordinate."""
-    if hasattr(domain, "positions"):
+    if isinstance(domain, OnALine):
         return np.asarray(domain.positions)[:, None]
     return domain.coordinates if isinstance(domain, Metric) else None
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.domains import Binary, FiniteDomain, Ordinal, WithBlank
+from discreet.domains.losses import OnALine
 from discreet.errors import EstimationError
 
 
@@ -56,7 +57,7 @@ def _given(given: ArrayLike, known: int, size: int) -> Floats:
 def _own(domain: Any, known: int, column: str | None) -> Floats:
     if domain is None:
         return np.arange(known, dtype=float)
-    if hasattr(domain, "positions"):
+    if isinstance(domain, OnALine):
         return np.asarray(domain.positions, float)
     labels = list(domain.labels) if isinstance(domain, FiniteDomain) else list(domain)
     try:

@@ -13,12 +13,13 @@ from discreet.arguments import Floats
 from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate.checks import checked_length, floats, row_of
 from discreet.estimate.columns import DesignIndex
+from discreet.mechanisms import FiniteMechanism
 
 
 def channel_matrix(mechanism: Any) -> Floats:
     """The channel of a mechanism, or a matrix with rows that sum to one."""
-    if hasattr(mechanism, "matrix"):
-        return np.asarray(mechanism.matrix(), float)
+    if isinstance(mechanism, FiniteMechanism):
+        return mechanism.matrix()
     matrix = arguments.floats(mechanism, "mechanism, where it is a matrix,", EstimationError)
     if matrix.ndim != 2 or matrix.shape[0] < 2:
         raise EstimationError("mechanism must be a matrix with a row per true class (at least two) and finite entries")
