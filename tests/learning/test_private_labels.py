@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -106,7 +107,7 @@ def test_calibration_is_the_likelihood_fit_through_the_channel():
     channel = BinaryResponse(0.9, 0.7)
     reports = channel.privatize(y, Randomness.seeded(3))
     guess = np.column_stack([1 - (g := 0.1 + 0.8 * p[:, 1] ** 1.5), g])
-    found = calibrated(guess, channel.matrix()[:, reports].T)
+    found = calibrated(guess, channel.matrix()[:, reports].T, np.ones(len(guess)))
     logs = log_guess(guess)
     reference = estimate.binary_regression(
         np.column_stack([np.ones(N), logs[:, 1] - logs[:, 0]]), reports, 0.9, 0.7
@@ -306,6 +307,41 @@ def test_designs_by_row_come_from_the_manifest():
     model = FromRelease(LogisticRegression(), "answer").fit(released)
     assert model.columns_ == ["x"]
     assert np.abs(model.predict_proba(pa.table({"x": X[:, 1]})) - p).mean() < 0.03
+
+
+WEIGHTED = """
+format = 1
+[survey]
+weight = "w"
+strata = "s"
+[[public]]
+columns = ["x", "w", "s"]
+[[private]]
+columns = ["y"]
+domain = { binary = ["no", "yes"] }
+mechanism = "randomized-response"
+epsilon = 2.0
+"""
+
+
+def test_survey_weights_of_a_release_count():
+    """Yes was sampled three times as often: weighted, P(yes | x) is .3/2.4 and .7/1.6, not .3 and .7."""
+    n = 40_000
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 2, n).astype(float)
+    yes = rng.random(n) < np.where(x > 0, 0.7, 0.3)
+    table = pa.table({"x": x, "w": np.where(yes, 1.0, 3.0), "s": ["all"] * n, "y": np.where(yes, "yes", "no")})
+    released = release(table, Plan.parse(WEIGHTED), randomness=Randomness.seeded(1))
+    new = pa.table({"x": [0.0, 1.0]})
+    for weighted, expected in ((True, [0.125, 0.4375]), (False, [0.3, 0.7])):
+        model = FromRelease(LogisticRegression(), "y", weighted=weighted).fit(released)
+        assert model.columns_ == ["x"]
+        assert np.abs(model.predict_proba(new)[:, 1] - expected).max() < 0.03
+    assert FromRelease(KNeighborsClassifier(), "y", weighted=False).fit(released).columns_ == ["x"]
+    with pytest.raises(InputError, match="takes no sample_weight"):
+        FromRelease(KNeighborsClassifier(), "y").fit(released)
+    with pytest.raises(DiscreetError, match="must be positive"):
+        FromPrivateLabels(LogisticRegression(), GeneralizedResponse(2, 1.0)).fit([[1], [2]], [0, 1], weights=[1, 0])
 
 
 def test_wrong_releases_are_refused():

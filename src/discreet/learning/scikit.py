@@ -13,7 +13,7 @@ from discreet.randomness import Randomness, resolve
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, clone
-    from sklearn.utils.validation import check_is_fitted, validate_data
+    from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 except ImportError:
     raise InputError("discreet.learning needs scikit-learn: pip install 'discreet[learning]'") from None
 
@@ -25,6 +25,7 @@ __all__ = [
     "check_is_fitted",
     "clone",
     "features_of",
+    "has_fit_parameter",
     "numbers_of",
     "one_per_row",
     "repeatable",

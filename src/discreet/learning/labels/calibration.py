@@ -4,9 +4,9 @@ A guess p̂(t | x) that was made without the row at hand becomes
 
     p(t | x) ∝ exp(a_t + b ln p̂(t | x)),   a_0 = 0,
 
-with the k numbers (b, a_1, …) that maximise ``Σ_i ln Σ_t Q_i[t, r_i] p(t | x_i)``, Q_i the channel of row i. A guess
-that is right already keeps b = 1, a = 0; one that takes noise for structure gets b < 1. For two classes it is Platt's
-(1999) scaling of the log-odds, read through the channel.
+with the k numbers (b, a_1, …) that maximise ``Σ_i w_i ln Σ_t Q_i[t, r_i] p(t | x_i)``, Q_i the channel of row i. A
+guess that is right already keeps b = 1, a = 0; one that takes noise for structure gets b < 1. For two classes it is
+Platt's (1999) scaling of the log-odds, read through the channel.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _probabilities(scores: Floats) -> Floats:
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
-def calibrated(guess: Floats, likelihoods: Floats) -> Calibration:
+def calibrated(guess: Floats, likelihoods: Floats, weights: Floats) -> Calibration:
     """The maximum-likelihood calibration.
 
     Parameters
@@ -56,6 +56,8 @@ def calibrated(guess: Floats, likelihoods: Floats) -> Calibration:
         Made without the row at hand.
     likelihoods : array (rows, classes)
         ``Q_i[t, r_i]``: the probability of the row's report under every class.
+    weights : array (rows,)
+        What each row counts, one on average.
     """
     from scipy.optimize import minimize
 
@@ -70,9 +72,9 @@ def calibrated(guess: Floats, likelihoods: Floats) -> Calibration:
         total = joint.sum(axis=1)
         away = parameters - start
         # d ln Σ_t Q_t p_t / d score_t = posterior_t − p_t.
-        slope = joint / total[:, None] - p
+        slope = weights[:, None] * (joint / total[:, None] - p)
         gradient = np.concatenate([[-(slope * logs).sum()], -slope[:, 1:].sum(axis=0)]) + _PULL * away
-        return float(-np.log(total).sum() + _PULL * away @ away / 2), gradient
+        return float(-(weights @ np.log(total)) + _PULL * away @ away / 2), gradient
 
     found = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-6 * len(guess)}).x
     return Calibration(float(found[0]), np.concatenate([[0.0], found[1:]]))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import InputError
+from discreet.estimate.checks import checked_weights
 from discreet.learning.classes import class_codes
 from discreet.learning.labels.calibration import Calibration, calibrated
 from discreet.learning.labels.designs import LabelDesigns
@@ -20,6 +21,7 @@ from discreet.learning.scikit import (
     ClassifierMixin,
     check_is_fitted,
     clone,
+    has_fit_parameter,
     one_per_row,
     table_of,
 )
@@ -93,7 +95,7 @@ class FromPrivateLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         self.calibration = calibration
         self.folds = folds
 
-    def fit(self, X: Any, y: Any, *, designs: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, designs: Any = None, weights: Any = None) -> Self:
         """Fit on rows and their reports.
 
         Parameters
@@ -104,6 +106,8 @@ class FromPrivateLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             Reports, by the names that ``reports`` gives them.
         designs : array, optional
             The design of every row, when ``mechanism`` holds several.
+        weights : array, optional
+            What each row counts, positive: survey weights. The classifier must take ``sample_weight``.
         """
         if not hasattr(self.estimator, "fit") or not hasattr(self.estimator, "predict_proba"):
             raise InputError("estimator must be a classifier with fit and predict_proba")
@@ -114,23 +118,24 @@ class FromPrivateLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         rows = self._features(X, reset=True)
         design = channels.rows(designs, len(rows))
         codes = self._codes(one_per_row(y, len(rows)), design, channels, truths)
+        counts = self._row_weights(weights, len(rows))
         order = np.argsort(truths)
         self.classes_, self._order, self._designs = truths[order], order, channels
-        self.estimators_, self._weights = self._fitted(rows, codes, design)
+        self.estimators_, self._shares = self._fitted(rows, codes, design, counts)
         self.calibration_: Calibration | None = None
         if calibration == "likelihood":
-            guess = self._guesses(rows, codes, design, min(folds, len(rows)))
+            guess = self._guesses(rows, codes, design, counts, min(folds, len(rows)))
             likelihoods = np.empty((len(rows), channels.classes))
             for number, channel in enumerate(channels.channels):
                 likelihoods[design == number] = channel[:, codes[design == number]].T
-            self.calibration_ = calibrated(guess, likelihoods)
+            self.calibration_ = calibrated(guess, likelihoods, np.ones(len(rows)) if counts is None else counts)
         self.guarantee_ = channels.guarantee
         return self
 
     def predict_proba(self, X: Any) -> Floats:
         """The probability of every true class, in the order of ``classes_``."""
         check_is_fitted(self)
-        guess = self._guess(self.estimators_, self._weights, self._features(X, reset=False))
+        guess = self._guess(self.estimators_, self._shares, self._features(X, reset=False))
         probabilities = on_simplex(guess) if self.calibration_ is None else self.calibration_.apply(on_simplex(guess))
         return np.asarray(probabilities[:, self._order])
 
@@ -163,24 +168,38 @@ class FromPrivateLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             raise InputError(f"y: row {beyond[0]} (counted from 0) has a report that its design does not give")
         return codes
 
-    def _fitted(self, rows: Any, codes: NDArray[np.intp], design: NDArray[np.intp]) -> tuple[list[Any], list[float]]:
+    def _row_weights(self, weights: Any, rows: int) -> Floats | None:
+        """What each row counts, one on average; None where all count alike."""
+        if weights is None:
+            return None
+        if not has_fit_parameter(self.estimator, "sample_weight"):
+            raise InputError(
+                f"rows have weights, and {type(self.estimator).__name__} takes no sample_weight: use a classifier that "
+                "does, or fit without weights (FromRelease: weighted=False)"
+            )
+        checked = checked_weights(weights, rows)
+        return checked / checked.mean()
+
+    def _fitted(
+        self, rows: Any, codes: NDArray[np.intp], design: NDArray[np.intp], counts: Floats | None
+    ) -> tuple[list[Any], list[float]]:
         """A classifier of reports per design, and the weight of what it says: rows times precision."""
         models: list[Any] = []
-        weights = []
+        shares = []
         for number, (channel, inverse) in enumerate(zip(self._designs.channels, self._designs.inverses, strict=True)):
             mine = np.flatnonzero(design == number)
+            shares.append(mine.size * precision(channel, inverse))
             labels = np.unique(codes[mine])
             if labels.size < 2:  # a classifier needs two kinds of reports; one kind has nothing to be learned from
                 models.append(labels)
-                weights.append(mine.size * precision(channel, inverse))
                 continue
-            models.append(clone(self.estimator).fit(rows[mine], codes[mine]))
-            weights.append(mine.size * precision(channel, inverse))
-        if not any(weights):
+            weighted = {} if counts is None else {"sample_weight": counts[mine]}
+            models.append(clone(self.estimator).fit(rows[mine], codes[mine], **weighted))
+        if not any(shares):
             raise InputError("there are no rows to learn from")
-        return models, weights
+        return models, shares
 
-    def _guess(self, models: list[Any], weights: list[float], rows: Any) -> Floats:
+    def _guess(self, models: list[Any], shares: list[float], rows: Any) -> Floats:
         """Undone probabilities, the designs combined."""
         parts = []
         for model, channel, inverse in zip(models, self._designs.channels, self._designs.inverses, strict=True):
@@ -190,16 +209,19 @@ class FromPrivateLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             else:
                 reports[:, np.asarray(model.classes_, np.intp)] = model.predict_proba(rows)
             parts.append(undone(reports, inverse))
-        return combined(parts, weights)
+        return combined(parts, shares)
 
-    def _guesses(self, rows: Any, codes: NDArray[np.intp], design: NDArray[np.intp], folds: int) -> Floats:
+    def _guesses(
+        self, rows: Any, codes: NDArray[np.intp], design: NDArray[np.intp], counts: Floats | None, folds: int
+    ) -> Floats:
         """For every row, what classifiers say that have not seen it; the folds are the same in every fit."""
         fold = np.random.default_rng(0).permutation(len(rows)) % folds
         guess = np.empty((len(rows), self._designs.classes))
         for number in range(folds):
             aside = fold == number
-            models, weights = self._fitted(rows[~aside], codes[~aside], design[~aside])
-            guess[aside] = self._guess(models, weights, rows[aside])
+            kept = None if counts is None else counts[~aside]
+            models, shares = self._fitted(rows[~aside], codes[~aside], design[~aside], kept)
+            guess[aside] = self._guess(models, shares, rows[aside])
         return on_simplex(guess)
 
     def __sklearn_tags__(self) -> Any:

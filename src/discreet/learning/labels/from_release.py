@@ -33,10 +33,12 @@ class FromRelease(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scik
     label : str
         A private column with finitely many values.
     features : sequence of str, optional
-        Columns to predict from; by default all public ones but weights, strata, clusters and the column that names the
-        design. A private column may be named: the model then predicts from its *reports*, in new rows as well.
+        Columns to predict from; by default all public ones but those that say how people were sampled and which design
+        they had. A private column may be named: the model then predicts from its *reports*, in new rows as well.
     calibration, folds
         As for ``FromPrivateLabels``.
+    weighted : bool
+        Rows count by the survey weights that the manifest names, if it names any; False counts all alike.
 
     Attributes
     ----------
@@ -79,12 +81,14 @@ class FromRelease(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scik
         *,
         calibration: str = "likelihood",
         folds: int = 5,
+        weighted: bool = True,
     ) -> None:
         self.estimator = estimator
         self.label = label
         self.features = features
         self.calibration = calibration
         self.folds = folds
+        self.weighted = weighted
 
     def fit(self, release: Release, y: None = None) -> Self:
         """Fit on the rows of a release."""
@@ -99,7 +103,8 @@ class FromRelease(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scik
         if not channels or not isinstance(truths, FiniteDomain):
             raise InputError(f'column "{label}" holds numbers with noise, not classes; see estimate.regression')
         names = self._chosen(release, label, block)
-        needed = list(dict.fromkeys([*names, label, *([block.by] if block.by else [])]))
+        weight = release.survey.weight if arguments.flag(self.weighted, "weighted") else None
+        needed = list(dict.fromkeys([*names, label, *(name for name in (block.by, weight) if name)]))
         table = release.to_arrow(needed)
         # A blank is a report like any other where it was released as a category, else it is public and says nothing.
         blank = np.asarray(table.column(label).is_null())
@@ -117,7 +122,7 @@ class FromRelease(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scik
             reports=range(max(one.shape[1] for one in channels.values())),
             calibration=self.calibration,
             folds=self.folds,
-        ).fit(self._matrix(rows), codes, designs=designs)
+        ).fit(self._matrix(rows), codes, designs=designs, weights=rows.column(weight) if weight else None)
         self.classes_ = self.model_.classes_
         self.guarantee_ = release.guarantee
         return self
@@ -142,8 +147,7 @@ class FromRelease(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scik
         """The columns to predict from."""
         private = {name for one in release.manifest.blocks for name in one.columns}
         if self.features is None:
-            survey = release.survey
-            aside = {survey.weight, survey.strata, survey.cluster, block.by}
+            aside = {*release.survey.columns, block.by}
             found = [name for name in release.columns if name not in private and name not in aside]
         else:
             found = arguments.listed(self.features, "features")
