@@ -60,7 +60,7 @@ def number(
     discreet.errors.InputError: epsilon must be a number above 0, not '1'
     """
     plain = _plain(value)
-    if not isinstance(plain, bool) and isinstance(plain, (numbers.Real, Decimal)):
+    if not isinstance(plain, bool) and isinstance(plain, (float, int, numbers.Real, Decimal)):
         try:
             result = float(plain)
         except (OverflowError, ValueError):  # a fraction or a decimal that no float holds

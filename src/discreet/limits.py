@@ -8,7 +8,11 @@ one sentence. `docs/security.md` lists them for readers.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any
+
+#: What holds nothing else.
+_PLAIN = frozenset({str, int, float, bool, NoneType})
 
 # Plans and manifests.
 
@@ -84,11 +88,12 @@ def nested_too_deep(data: Any, limit: int = NESTING) -> bool:
     for _ in range(limit + 1):
         inner: list[Any] = []
         for value in level:
-            if isinstance(value, Mapping):
-                inner.extend(value.values())
-            elif isinstance(value, (list, tuple)):
+            if isinstance(value, (list, tuple)):
                 inner.extend(value)
-        level = [value for value in inner if isinstance(value, (Mapping, list, tuple))]
+            elif isinstance(value, (dict, Mapping)):  # a dict is recognised at once, an abstract Mapping slowly
+                inner.extend(value.values())
+        # Most values are text and numbers, and leave by the first test.
+        level = [v for v in inner if type(v) not in _PLAIN and isinstance(v, (dict, list, tuple, Mapping))]
         if not level:
             return False
     return True

@@ -12,8 +12,6 @@ import re
 #: Control characters of ASCII and Latin-1 (a terminal may take U+009B for an escape), marks that turn the direction
 #: of writing round, and the two line separators of Unicode.
 CONTROL = "\\x00-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069\\u2028\\u2029"
-#: The same for Arrow, whose expressions write code points in braces.
-ARROW_CONTROL = r"[\x00-\x1f\x7f-\x{9f}\x{202a}-\x{202e}\x{2066}-\x{2069}\x{2028}\x{2029}]"
 
 _CONTROL = re.compile(f"[{CONTROL}]")
 _OBEYED = re.compile(f"(?![\n\r\t])[{CONTROL}]")
@@ -26,7 +24,16 @@ def has_control(text: str) -> bool:
     >>> has_control("income"), has_control("income\x1b[2J")
     (False, True)
     """
-    return _OBEYED.search(text) is not None
+    return not text.isprintable() and _OBEYED.search(text) is not None  # nearly all text is known by the first test
+
+
+def is_one_line(text: str) -> bool:
+    r"""Whether text holds no control character at all, line ends and tabs among them.
+
+    >>> is_one_line("income"), is_one_line("income\n")
+    (True, False)
+    """
+    return text.isprintable() or _CONTROL.search(text) is None
 
 
 def one_line(text: str) -> str:

@@ -41,6 +41,8 @@ def _first_stranger(values: Any) -> int | None:
 def _convert(values: Any) -> pa.Array | pa.ChunkedArray:
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
+    if isinstance(values, (list, tuple)):
+        return pa.array(values, from_pandas=True)
     if hasattr(values, "__arrow_c_array__"):
         return pa.array(values)
     if hasattr(values, "__arrow_c_stream__"):

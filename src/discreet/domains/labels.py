@@ -239,6 +239,8 @@ class ArrayLabels(Labels):
 
 def make_labels(values: Any, minimum: int = 2) -> RangeLabels | ArrayLabels:
     """Labels from a range or from any list of different values of one type: text, whole numbers, floats, booleans."""
+    if isinstance(values, (RangeLabels, ArrayLabels)):
+        return values
     if isinstance(values, range):
         if not values[minimum - 1 :]:
             raise DomainError(f"a domain needs at least {minimum} values, not {len(values)}")
@@ -261,7 +263,9 @@ def make_labels(values: Any, minimum: int = 2) -> RangeLabels | ArrayLabels:
     if len(array) > limits.DOMAIN_VALUES:
         raise _too_many()
     array = _standard(array)
-    if pc.count_distinct(array).as_py() != len(array):
+    # A set of a short list is made before Arrow has looked up its function.
+    different = len(set(values)) if isinstance(values, (list, tuple)) else pc.count_distinct(array).as_py()
+    if different != len(array):
         raise DomainError("the values of a domain must all be different")
     return ArrayLabels(array)
 
@@ -272,10 +276,10 @@ def _too_many() -> DomainError:
 
 def _standard(array: pa.Array) -> pa.Array:
     kind = array.type
+    if pa.types.is_string(kind) or pa.types.is_int64(kind) or pa.types.is_boolean(kind):
+        return array
     if is_text(kind):
         return array.cast(pa.string())
-    if pa.types.is_boolean(kind):
-        return array
     if pa.types.is_integer(kind):
         return array.cast(pa.int64())
     if pa.types.is_floating(kind):

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 from discreet import limits
 from discreet.errors import InputError, ManifestError
 from discreet.plain_text import has_control
 
+#: What plain data of the wrong shape lead to.
+_SHAPELESS = (AttributeError, KeyError, TypeError, ValueError, OverflowError, ZeroDivisionError)
 
-@contextmanager
-def damaged(what: str) -> Iterator[None]:
+
+class damaged:  # noqa: N801  # reads like a statement where it is used
     """Say of anything that goes wrong inside that this part of the manifest is damaged."""
-    try:
-        yield
-    except ManifestError:
-        raise
-    except InputError as error:
-        raise ManifestError(f"{what} in the manifest is damaged ({error})") from None
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
-        raise ManifestError(f"{what} in the manifest is damaged ({type(error).__name__})") from None
+
+    __slots__ = ("_what",)
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        if error is None or isinstance(error, ManifestError):
+            return
+        if isinstance(error, InputError):
+            raise ManifestError(f"{self._what} in the manifest is damaged ({error})") from None
+        if isinstance(error, _SHAPELESS):
+            raise ManifestError(f"{self._what} in the manifest is damaged ({type(error).__name__})") from None
 
 
 def mapping(value: Any, what: str) -> Mapping[str, Any]:

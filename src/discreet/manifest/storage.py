@@ -17,7 +17,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,8 @@ from discreet.manifest.tables import ParquetTable, ordinary_content, reading
 
 #: The key in the metadata of a Parquet file. It never changes.
 KEY = b"discreet"
+#: Bytes of a table that are digested at once.
+_READ_BYTES = 1 << 18
 
 
 def sidecar_path(path: Path) -> Path:
@@ -74,16 +76,27 @@ def read_csv_manifest(path: Path) -> tuple[Manifest, Mapping[str, Any]]:
     """The manifest beside a CSV file, checked against the digest of the file, and its plain data."""
     before = _manifests(path)
     digest = file_sha256(path)
-    # Again, since a replacement may have come in between; what everybody sees goes before what waits.
-    for content in (*reversed(before), *reversed(_manifests(path))):
-        if table_digest(content) == digest:
-            data = parsed(content)
-            return Manifest.from_dict(data), data
+    # What everybody sees goes before what waits.
+    data = _with_digest(reversed(before), digest)
+    if data is None:  # again, since a replacement may have come in between
+        data = _with_digest(reversed(_manifests(path)), digest)
+    if data is not None:
+        return Manifest.from_dict(data), data
     if Manifest.from_json(before[-1]).digest is None:
         raise ManifestError(f"{sidecar_path(path).name} is damaged: it holds no digest of the table")
     raise ManifestError(
         f"{path.name} does not match its manifest: its SHA-256 differs, so it was changed or is being replaced"
     )
+
+
+def _with_digest(manifests: Iterable[bytes], digest: str) -> Mapping[str, Any] | None:
+    """The plain data of the first manifest that names this digest of its table."""
+    for content in manifests:
+        with contextlib.suppress(ManifestError):
+            data = parsed(content)
+            if _named_digest(data) == digest:
+                return data
+    return None
 
 
 def other_manifest(path: Path, document: Mapping[str, Any]) -> bool:
@@ -121,8 +134,15 @@ def _manifests(path: Path) -> list[bytes]:
 def table_digest(manifest: bytes) -> str | None:
     """The SHA-256 of a CSV table that a manifest names."""
     try:
-        digest = json.loads(manifest)["digest"]["sha256"]
-    except (ValueError, TypeError, KeyError, RecursionError):
+        return _named_digest(json.loads(manifest))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _named_digest(data: Any) -> str | None:
+    try:
+        digest = data["digest"]["sha256"]
+    except (TypeError, KeyError):
         return None
     return digest if isinstance(digest, str) else None
 
@@ -138,5 +158,8 @@ def pointer(path: Path) -> str | None:
 
 def file_sha256(path: Path) -> str:
     """The digest of a CSV table."""
-    with reading(path, "CSV"), path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    digest = hashlib.sha256()
+    with reading(path, "CSV"), open(path, "rb", buffering=0) as file:
+        while content := file.read(_READ_BYTES):
+            digest.update(content)
+    return digest.hexdigest()

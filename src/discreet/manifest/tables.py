@@ -11,6 +11,7 @@ import stat
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -23,6 +24,8 @@ from discreet.errors import ReleaseError, SystemFailureError
 
 #: Bytes of CSV text handled at once.
 CSV_BLOCK = 1 << 24
+#: Bytes of any other file that are read at once.
+_READ_BYTES = 1 << 18
 #: Rows of a batch, and of a row group that is written: never more than this …
 MAX_BATCH_ROWS = 1 << 20
 MIN_BATCH_ROWS = 1 << 12
@@ -81,7 +84,8 @@ class ParquetTable(TableFile):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with reading(path, "Parquet"), pq.ParquetFile(path) as file:
+        # A file that is open already: pyarrow would first ask which file system a path is in.
+        with reading(path, "Parquet"), pa.OSFile(str(path)) as source, pq.ParquetFile(source) as file:
             self._schema = file.schema_arrow
             check_width(self._schema.names, path)
             self._rows = int(file.metadata.num_rows)
@@ -123,8 +127,8 @@ class CsvTable(TableFile):
         self._missing, self._delimiter, self._encoding = missing, delimiter, encoding
         self.header = _csv_header(path, delimiter, encoding)
 
-    @property
-    def schema(self) -> pa.Schema:
+    @cached_property
+    def schema(self) -> pa.Schema:  # type: ignore[override]  # worked out once
         """Every column is text."""
         return pa.schema([(name, pa.string()) for name in self.header])
 
@@ -245,13 +249,17 @@ def ordinary_content(path: Path, most: int) -> bytes:
     """
     # On Windows a file is opened as text unless this is said, and no pipe has a place in a folder.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    with open(path, "rb", opener=lambda name, _: os.open(name, flags)) as file:
+    with open(path, "rb", buffering=0, opener=lambda name, _: os.open(name, flags)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ReleaseError(f"{path.name} is not an ordinary file")
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise ReleaseError(f"{path.name} is over the limit of {most:,} bytes")
-    return content
+        pieces, size = [], 0
+        # Room for all that is allowed is never asked for at once: it would take longer than to read a small file.
+        while piece := file.read(_READ_BYTES):
+            pieces.append(piece)
+            size += len(piece)
+            if size > most:
+                raise ReleaseError(f"{path.name} is over the limit of {most:,} bytes")
+    return b"".join(pieces)
 
 
 def file_table(path: Path, missing: Sequence[str] = (), *, delimiter: str = ",", encoding: str = "utf-8") -> TableFile:
@@ -259,11 +267,15 @@ def file_table(path: Path, missing: Sequence[str] = (), *, delimiter: str = ",",
     suffix = path.suffix.lower()
     if suffix not in PARQUET + CSV:
         raise ReleaseError(f'{path.name}: "{suffix}" is not a kind of table that can be read; use .parquet or .csv')
-    if not path.exists():
-        raise ReleaseError(f"there is no file {path}")
-    if path.is_dir():
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        if path.exists():
+            raise
+        raise ReleaseError(f"there is no file {path}") from None
+    if stat.S_ISDIR(mode):
         raise ReleaseError(f"{path} is a folder, not a file")
-    if not path.is_file():  # a pipe or a device may never end
+    if not stat.S_ISREG(mode):  # a pipe or a device may never end
         raise ReleaseError(f"{path} is not an ordinary file")
     if suffix in PARQUET:
         return ParquetTable(path)

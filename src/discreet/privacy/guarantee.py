@@ -16,6 +16,7 @@ from discreet.privacy.bounds import exp_bounds, round_up
 
 Unit = Literal["value", "label", "attribute", "record", "person"]
 
+_UNITS: tuple[Unit, ...] = get_args(Unit)
 _UNIT_WORDS: dict[str, str] = {
     "value": "one answer (one column of one row)",
     "label": "one label, everything else about the person being public",
@@ -63,7 +64,7 @@ class Guarantee:
             "epsilon": arguments.number(self.epsilon, "epsilon", PrivacyError, least=0, infinite=True),
             "delta": arguments.number(self.delta, "delta", PrivacyError, least=0, most=1),
             "exposure": arguments.number(self.exposure, "exposure", PrivacyError, least=0, most=1),
-            "unit": arguments.choice(self.unit, "unit", get_args(Unit), PrivacyError),
+            "unit": arguments.choice(self.unit, "unit", _UNITS, PrivacyError),
             "caveats": tuple(arguments.listed(self.caveats, "caveats", PrivacyError)),
         }
         for name, value in checked.items():
