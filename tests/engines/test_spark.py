@@ -12,8 +12,9 @@ import pytest
 from discreet import InputError, Release, ReleaseError, engines, release
 from discreet.engines.spark import _Quiet
 from discreet.publish.plan import as_plan
-from discreet.publish.run.distributed import Decode, Randomise, Shared, spark_schema
+from discreet.publish.run.distributed import Decode, Randomise, Shared
 from discreet.publish.run.layout import Layout
+from discreet.publish.run.spark_types import spark_schema
 from discreet.randomness import StreamKey
 
 

@@ -18,7 +18,9 @@ from discreet.manifest import (
     Survey,
     composed_guarantee,
 )
+from discreet.manifest.additions import Addition
 from discreet.manifest.digest import ColumnDigest, Content
+from discreet.manifest.parts import PartFile
 from discreet.manifest.signature import SigningKey
 from discreet.mechanisms import (
     BinaryResponse,
@@ -195,6 +197,15 @@ EXAMPLES: dict[str, Manifest] = {
             (65_000, 5_000), tuple(ColumnDigest(name, form, f"{i:064x}") for i, (name, form) in enumerate(FORMS))
         ),
     ).signed(SigningKey(Ed25519PrivateKey.from_private_bytes(b"a key that is known to everybody"))),
+    "additions": manifest_of(
+        block(design.binary(1.0).mechanism),
+        rows_per_person=3,
+        files=(PartFile("part-00000.parquet", 600, f"{1:064x}"), PartFile("part-00001.parquet", 400, f"{2:064x}")),
+        additions=(
+            Addition("8b0c3f1e-6c0e-4b7e-9d3a-5a3d4f0f9b10", "2024-12-31T12:00:00+00:00", 600, True, "OpenSSL", 1),
+            Addition("8b0c3f1e-6c0e-4b7e-9d3a-5a3d4f0f9b11", "2025-01-31T12:00:00+00:00", 400, True, "OpenSSL", 2),
+        ),
+    ),
     "by-designs": manifest_of(
         by_mode({"direct": DICE["direct"], "crosswise": DICE["crosswise"]}, reports=Categorical(["different", "same"])),
         secure=None,

@@ -14,6 +14,7 @@ from discreet.cli.terminal import command, emit, progress_bar
 from discreet.errors import ReleaseError
 
 if TYPE_CHECKING:
+    from discreet.manifest import Release
     from discreet.manifest.signature import SigningKey
     from discreet.publish import Plan
     from discreet.randomness import Randomness
@@ -36,6 +37,12 @@ Sign = Annotated[
     Path | None,
     typer.Option("--sign", metavar="KEY.PEM", help="Sign the manifest with this private key (see: discreet keys new)."),
 ]
+SafeCsv = Annotated[
+    bool, typer.Option("--safe-csv", help="Put an apostrophe before public text that a spreadsheet would run.")
+]
+Append = Annotated[
+    bool, typer.Option("--append", help="Add the table to the release in this folder, as new parts (see above).")
+]
 EngineName = Annotated[str, typer.Option(help="Where the work runs: local, or spark.")]
 Master = Annotated[
     str | None, typer.Option(metavar="URL", help="For --engine spark: the master, such as spark://host:7077.")
@@ -53,11 +60,10 @@ def release_command(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing output; never a file that is read.")
     ] = False,
+    append: Append = False,
     ledger: Annotated[Path | None, typer.Option(help="Keep the record of releases in this file (SQLite).")] = None,
     no_ledger: Annotated[bool, typer.Option("--no-ledger", help="Keep no record of this release.")] = False,
-    safe_csv: Annotated[
-        bool, typer.Option("--safe-csv", help="Put an apostrophe before public text that a spreadsheet would run.")
-    ] = False,
+    safe_csv: SafeCsv = False,
     sign: Sign = None,
     workers: Workers = None,
     memoise_key: MemoiseKey = None,
@@ -77,12 +83,17 @@ def release_command(
     Columns that the plan does not list are dropped, rows are shuffled unless the plan says otherwise, and the
     output appears under its name only when it is complete. Releasing the same truth again spends privacy
     again: a local ledger remembers, and warns.
+
+    With --append a month is added to a release in a folder that was made by the same design. Its rows get noise of
+    their own, and the promise becomes that of whoever is in every month: it must fit the budget of the plan.
     """
     from discreet.publish import Plan, count_rows
     from discreet.publish import release as release_table
 
     read = Plan.read(plan, outside_files=outside_files)
     if check:
+        if append:
+            raise ReleaseError("--check writes nothing, so there is nothing to --append")
         _check_only(source, read, output, overwrite, as_json)
         return
     if output is None:
@@ -100,12 +111,19 @@ def release_command(
             progress=advance,
             engine=chosen_engine(engine, master),
             workers=workers,
+            append=append,
             ledger=record,
             safe_csv=safe_csv,
             signing_key=key,
         )
-    text = f'Wrote "{output}": {done.rows:,} rows.\n\n{done.explain()}'
+    text = f'Wrote "{output}": {_written(done)}.\n\n{done.explain()}'
     emit(text, {"output": str(output), "rows": done.rows, "manifest": done.manifest.to_dict()}, as_json)
+
+
+def _written(done: Release) -> str:
+    """How many rows there are, and how many of them are new."""
+    added = done.manifest.additions
+    return f"{done.rows:,} rows" + (f", {added[-1].rows:,} of them added now" if added else "")
 
 
 def _check_only(source: Path, plan: Plan, output: Path | None, overwrite: bool, as_json: bool) -> None:

@@ -46,10 +46,13 @@ def show_command(
 
 
 def _title(release: Release) -> str:
+    from discreet.manifest.additions import described
+
     manifest = release.manifest
     order = "in random order" if manifest.order == "shuffle" else "in the order of the source"
     unsafe = "\nNOT SECURE: whoever knows the seed can undo the randomisation" if manifest.insecure else ""
-    return f"{one_line(manifest.title or 'Release')}: {release.rows:,} rows, {order}{unsafe}"
+    added = f"\n{described(manifest.additions)}" if manifest.additions else ""
+    return f"{one_line(manifest.title or 'Release')}: {release.rows:,} rows, {order}{added}{unsafe}"
 
 
 def _columns(found: list[Questions]) -> list[str]:

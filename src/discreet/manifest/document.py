@@ -20,6 +20,7 @@ from discreet._version import __version__
 from discreet.domains import Domain
 from discreet.errors import ManifestError
 from discreet.manifest import blocks
+from discreet.manifest.additions import Addition, additions_from, check_additions
 from discreet.manifest.blocks import Block
 from discreet.manifest.checks import damaged, flag, mapping, one_of, optional_text, text, whole
 from discreet.manifest.digest import Content, checked_sha256
@@ -101,6 +102,8 @@ class Manifest:
         Digests of the released cells, column by column; None in manifests written before there were any.
     files : tuple of PartFile
         The files of a release in a folder; none when the release is one file.
+    additions : tuple of Addition
+        The tables that it was put together from, in their order; none when everything was released at once.
     signature : Signature or None
         Of everything else in the manifest.
     """
@@ -120,6 +123,7 @@ class Manifest:
     spreadsheet_safe: bool = False
     content: Content | None = None
     files: tuple[PartFile, ...] = ()
+    additions: tuple[Addition, ...] = ()
     signature: Signature | None = None
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
@@ -137,6 +141,7 @@ class Manifest:
             checked_sha256(self.digest, "digest")
         self._check_columns()
         self._check_content()
+        check_additions(self.additions, self.rows, self.rows_per_person, self.files)
 
     def _check_columns(self) -> None:
         listed = [column.name for column in self.columns]
@@ -187,6 +192,8 @@ class Manifest:
         marked: dict[str, Any] = {"spreadsheet_safe": True} if self.spreadsheet_safe else {}
         if self.files:
             marked["parts"] = [file.to_dict() for file in self.files]
+        if self.additions:
+            marked["additions"] = [one.to_dict() for one in self.additions]
         return {
             "format": FORMAT,
             "software": {"name": self.software, "version": self.version},
@@ -237,6 +244,7 @@ class Manifest:
                 spreadsheet_safe=flag(data.get("spreadsheet_safe", False), "spreadsheet_safe"),
                 content=None if content is None else Content.from_dict(content),
                 files=files_from(data.get("parts")),
+                additions=additions_from(data.get("additions")),
                 signature=None if signature is None else Signature.from_dict(signature),
                 id=text(release.get("id"), "release.id"),
                 created=text(release.get("created"), "release.created"),

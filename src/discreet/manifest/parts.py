@@ -18,6 +18,8 @@ from discreet.manifest.tables import ordinary_content, reading
 
 #: The manifest of a folder. It is written last: a folder without it is no release.
 MANIFEST_NAME = "_manifest.json"
+#: While a table is appended: the names of its parts, one per line. Until the manifest lists them they are not there.
+APPENDING_NAME = ".discreet-appending"
 #: What a part may be called; nothing in it leads out of the folder.
 _NAME = re.compile(r"part-[A-Za-z0-9][A-Za-z0-9._-]*\.parquet")
 
@@ -74,7 +76,7 @@ def check_files(folder: Path, files: tuple[PartFile, ...], present: list[str]) -
     if not files:
         raise ManifestError(f"{folder.name} does not match its manifest: that is the manifest of a single file")
     listed = {file.name for file in files}
-    for name in sorted(listed ^ set(present)):
+    for name in sorted(listed ^ (set(present) - (being_appended(folder) - listed))):
         what = "is missing" if name in listed else "is not in the manifest"
         raise ManifestError(f"{folder.name} does not match its manifest: {name} {what}")
     for file in files:
@@ -83,6 +85,15 @@ def check_files(folder: Path, files: tuple[PartFile, ...], present: list[str]) -
                 f"{folder.name} does not match its manifest: {file.name} was changed after the release, "
                 "its SHA-256 differs"
             )
+
+
+def being_appended(folder: Path) -> set[str]:
+    """Parts of an addition that is not finished, or was killed before the manifest could list it."""
+    path = folder / APPENDING_NAME
+    with reading(path, "list of parts"), contextlib.suppress(FileNotFoundError):
+        names = ordinary_content(path, limits.MANIFEST_BYTES).decode(errors="replace").splitlines()
+        return {name for name in names if _NAME.fullmatch(name)}
+    return set()
 
 
 def check_rows(folder: Path, files: tuple[PartFile, ...], rows: Mapping[str, int]) -> None:

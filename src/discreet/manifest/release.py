@@ -12,6 +12,7 @@ import pyarrow as pa
 from discreet import arguments
 from discreet.engines import Engine, Local
 from discreet.errors import ManifestError, ReleaseError
+from discreet.manifest.additions import described
 from discreet.manifest.blocks import Block
 from discreet.manifest.canonical_form import ColumnForm, column_forms
 from discreet.manifest.document import Manifest, parsed
@@ -339,6 +340,8 @@ class Release:
             lines.append(f"NOT SECURE: made with a {one_line(manifest.source)}; whoever knows the seed can undo it")
         public = [column.name for column in manifest.columns if column.role != "private"]
         lines.append(f"Public, copied as they are: {one_line(', '.join(public)) or 'none'}")
+        if manifest.additions:
+            lines.append(described(manifest.additions))
         if manifest.spreadsheet_safe:
             lines.append("Public text that a spreadsheet would run as a formula starts with an apostrophe")
         lines.extend(f"Private: {block.summary()}" for block in manifest.blocks)

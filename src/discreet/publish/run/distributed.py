@@ -16,8 +16,9 @@ in memory.
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +35,7 @@ from discreet.manifest.parts import PartFile
 from discreet.manifest.signature import SigningKey
 from discreet.publish.run.folder_output import FolderOutput, with_files
 from discreet.publish.run.layout import Layout
+from discreet.publish.run.spark_types import cast_batch, spark_schema
 from discreet.randomness import Randomness, StreamKey
 
 #: The column of random numbers by which rows are put in order.
@@ -41,25 +43,6 @@ ORDER = "__discreet_order__"
 #: Rows of a part of a release in random order, on average.
 PART_ROWS = 1 << 22
 _TASK = "task"
-_SIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
-
-
-def spark_schema(schema: pa.Schema) -> pa.Schema:
-    """The same columns in types that Spark has: no dictionaries, no unsigned integers."""
-    return pa.schema([(field.name, _spark_type(field.type)) for field in schema])
-
-
-def _spark_type(kind: pa.DataType) -> pa.DataType:
-    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if pa.types.is_uint64(plain):
-        raise ReleaseError("a column holds unsigned integers of 64 bits, which Spark does not have")
-    return _SIGNED.get(plain, plain)
-
-
-def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    arrays = [column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in batch.columns]
-    cast = [column.cast(field.type) for column, field in zip(arrays, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(cast, schema=schema)
 
 
 @dataclass(frozen=True)
@@ -106,11 +89,11 @@ class Randomise:
             first_row += batch.num_rows
             if self.staged:
                 keys = pa.array(order.words(batch.num_rows, "int64"))
-                coded = _cast(reports, spark_schema(layout.coded))
+                coded = cast_batch(reports, spark_schema(layout.coded))
                 schema = coded.schema.append(pa.field(ORDER, pa.int64()))
                 yield pa.RecordBatch.from_arrays([*coded.columns, keys], schema=schema)
             else:
-                yield _cast(layout.decode(reports), spark_schema(layout.released))
+                yield cast_batch(layout.decode(reports), spark_schema(layout.released))
 
 
 @dataclass(frozen=True)
@@ -124,27 +107,26 @@ class Decode:
         """The rows of one part."""
         layout = Shared.read(self.path, self.sha256).layout
         for batch in batches:
-            codes = _cast(batch.select(layout.coded.names), layout.coded)
-            yield _cast(layout.decode(codes), spark_schema(layout.released))
+            codes = cast_batch(batch.select(layout.coded.names), layout.coded)
+            yield cast_batch(layout.decode(codes), spark_schema(layout.released))
 
 
 @dataclass(frozen=True)
 class Digest:
-    """The name of a part in; its rows, SHA-256 and leaves out."""
+    """The place of a part in; its rows, SHA-256 and leaves out."""
 
-    folder: str
     path: str
     sha256: str
 
-    def __call__(self, name: bytes) -> bytes:
+    def __call__(self, place: bytes) -> bytes:
         """Of one part."""
-        folder, file = Path(self.folder), name.decode()
-        part = Release(Shared.read(self.path, self.sha256).manifest, FolderTable(folder, [file]))
+        file = Path(os.fsdecode(place))
+        part = Release(Shared.read(self.path, self.sha256).manifest, FolderTable(file.parent, [file.name]))
         digest = ContentDigest(part.forms())
         for batch in part.coded():
             digest.update(batch)
         found = digest.finish()
-        return pickle.dumps((PartFile.of(folder / file, found.rows), found))
+        return pickle.dumps((PartFile.of(file, found.rows), found))
 
 
 @dataclass
@@ -173,17 +155,19 @@ class SparkRun:
                 f"a person has more than {limit} row{'' if limit == 1 else 's'}, which is what rows_per_person declares"
             )
 
-    def publish(self, manifest: Manifest, signing_key: SigningKey | None = None) -> Release:
-        """Carry it out; ``manifest`` states the rows that were read and is completed here."""
+    def publish(self, manifest: Manifest, rows: int, signing_key: SigningKey | None = None) -> Release:
+        """Carry it out: so many rows were read, and the manifest is completed here."""
         task = self.target.folder / _TASK
         sha256 = Shared(self.layout, manifest).write(task)
-        files = self._ordered(task, sha256, manifest.rows) if manifest.order == "shuffle" else self._kept(task, sha256)
-        self._check_rows("published", files, manifest.rows)
-        self.target.take(files)
-        done = self._digested(task, sha256, len(files))
+        files = self._ordered(task, sha256, rows) if manifest.order == "shuffle" else self._kept(task, sha256)
+        self._check_rows("published", files, rows)
+        before = self.target.kept()
+        places = [*before, *(self.target.folder / name for name in self.target.take(files))]
+        done = self._digested(task, sha256, places)
+        _check_kept(before, done)
         task.unlink()
         _remove(self.target.folder / "parts")
-        content = Content.of(_forms(manifest, self.target.folder, done), [part for _, part in done])
+        content = Content.of(_forms(manifest, places[-1]), [part for _, part in done])
         complete = with_files(replace(manifest, content=content), tuple(file for file, _ in done))
         return self.target.commit(complete if signing_key is None else complete.signed(signing_key))
 
@@ -216,14 +200,20 @@ class SparkRun:
                 "and nothing is published"
             )
 
-    def _digested(self, task: Path, sha256: str, count: int) -> list[tuple[PartFile, PartDigest]]:
-        names = [f"part-{number:05d}.parquet".encode() for number in range(count)]
-        work = Digest(str(self.target.folder), str(task), sha256)
-        return [pickle.loads(one) for one in self.engine.sum(names, work)]
+    def _digested(self, task: Path, sha256: str, places: list[Path]) -> list[tuple[PartFile, PartDigest]]:
+        work = Digest(str(task), sha256)
+        return [pickle.loads(one) for one in self.engine.sum([os.fsencode(place) for place in places], work)]
 
 
-def _forms(manifest: Manifest, folder: Path, done: list[tuple[PartFile, PartDigest]]) -> Any:
-    return Release(manifest, FolderTable(folder, [done[0][0].name])).forms()
+def _check_kept(before: Mapping[Path, PartFile], done: list[tuple[PartFile, PartDigest]]) -> None:
+    """Parts that are added to must still be those of their manifest."""
+    for stated, (found, _) in zip(before.values(), done, strict=False):
+        if found != stated:
+            raise ReleaseError(f"{stated.name} was changed after the release, its SHA-256 differs; nothing is added")
+
+
+def _forms(manifest: Manifest, place: Path) -> Any:
+    return Release(manifest, FolderTable(place.parent, [place.name])).forms()
 
 
 def _remove(folder: Path) -> None:

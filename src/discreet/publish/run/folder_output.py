@@ -62,17 +62,23 @@ class FolderOutput(Output):
         self._part_rows = PART_BATCHES * rows_per_batch(coded)
         self._writer: pq.ParquetWriter | None = None
         self._rows = 0
+        #: The number of the first part.
+        self.first = 0
         self.files: list[PartFile] = []
         with writing(path):
             self._lock: Lock | None = claim(path)
         try:
-            refuse_folder(path, overwrite=overwrite)
+            self._open()
             with writing(path):
                 self.folder = temporary_path(path)
                 self.folder.mkdir(mode=0o700)
         except BaseException:
             self.discard()
             raise
+
+    def _open(self) -> None:
+        """Look at what is there, as the one writer of this name."""
+        refuse_folder(self._path, overwrite=self._overwrite)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Rows of the part that is being written, and of the next ones."""
@@ -89,7 +95,7 @@ class FolderOutput(Output):
                 self._end_part()
 
     def _name(self) -> str:
-        return f"part-{len(self.files):05d}.parquet"
+        return part_name(self.first + len(self.files))
 
     def _end_part(self) -> None:
         if self._writer is not None:
@@ -103,10 +109,17 @@ class FolderOutput(Output):
         self._end_part()
         return tuple(self.files)
 
-    def take(self, files: Iterable[Path], first: int = 0) -> None:
-        """Parts that somebody else wrote: they get names in their order."""
-        for number, file in enumerate(files, first):
-            file.rename(self.folder / f"part-{number:05d}.parquet")
+    def take(self, files: Iterable[Path]) -> list[str]:
+        """Parts that somebody else wrote: they get names in their order, which are returned."""
+        names = []
+        for number, file in enumerate(files, self.first):
+            names.append(part_name(number))
+            file.rename(self.folder / names[-1])
+        return names
+
+    def kept(self) -> dict[Path, PartFile]:
+        """Parts that are there already and stay."""
+        return {}
 
     def commit(self, manifest: Manifest) -> Release:
         """Write the manifest and give the folder its name."""
@@ -145,6 +158,11 @@ class FolderOutput(Output):
         self.removed = not self.committed and not os.path.lexists(temporary_path(self._path))
         self._lock.release()
         self._lock = None
+
+
+def part_name(number: int) -> str:
+    """What a part is called."""
+    return f"part-{number:05d}.parquet"
 
 
 def refuse_folder(path: Path, *, overwrite: bool) -> None:

@@ -26,6 +26,7 @@ from discreet.manifest.signature import SigningKey
 from discreet.manifest.tables import CSV, rows_per_batch
 from discreet.publish.plan import Plan, as_plan
 from discreet.publish.plan.numeric import ClippedWarning
+from discreet.publish.run.appending import AppendedOutput, Earlier, check_appending
 from discreet.publish.run.batching import rebatched
 from discreet.publish.run.entry import Entry, Fingerprint
 from discreet.publish.run.folder_output import FolderOutput, with_files
@@ -58,6 +59,7 @@ def release(
     *,
     engine: Engine | None = None,
     workers: int | None = None,
+    append: bool = False,
     ledger: Any = "default",
     safe_csv: bool = False,
     signing_key: str | os.PathLike[str] | SigningKey | None = None,
@@ -85,6 +87,9 @@ def release(
         this machine.
     workers : int, optional
         Threads that read, randomise and write at once. Default: as many as there are cores.
+    append : bool
+        Add the table to the release that is in the folder ``output``, which was made by the same design, as new parts
+        under noise of their own. The guarantee becomes that of whoever is in all tables, and must fit the budget.
     ledger : "default", path or None
         Where releases of files are recorded before the first report exists, and earlier ones of the same truth
         are looked up.
@@ -114,6 +119,8 @@ def release(
     """
     overwrite = arguments.flag(overwrite, "overwrite", ReleaseError)
     safe_csv = arguments.flag(safe_csv, "safe_csv", ReleaseError)
+    if arguments.flag(append, "append", ReleaseError):
+        check_appending(output, overwrite=overwrite)
     check_progress(progress)
     key, book = signing_key_of(signing_key), Ledger.choose(ledger)
     chance = resolve(randomness)
@@ -124,11 +131,11 @@ def release(
         source, engine, kind = spark_source(engine, source), None, SparkWork
     here = local_engine(engine, workers)
     work = kind.open(source, plan, output, overwrite=overwrite, book=book, key=key)
-    work.engine = here
+    work.engine, work.appends = here, append
     chance = work.remember(chance)
     if safe_csv:
         work.make_spreadsheet_safe()
-    with work.open_output(overwrite=overwrite) as target:
+    with work.open_output(overwrite=overwrite, key=key) as target:
         spending = work.spending(book)
         try:
             if spending is not None:
@@ -171,6 +178,8 @@ class Work:
         self.output = output
         self.layout = Layout(plan, source.schema, source.text)
         self.engine = Local()
+        self.appends = False
+        self.earlier: Earlier | None = None
         self.rows = 0
         self.id = str(uuid.uuid4())
         self.created = datetime.now(UTC).isoformat(timespec="seconds")
@@ -235,8 +244,12 @@ class Work:
         """The batch with its public text as it is written."""
         return marked(batch, self.plan.public) if self._spreadsheet_safe else batch
 
-    def open_output(self, *, overwrite: bool) -> Output:
+    def open_output(self, *, overwrite: bool, key: SigningKey | None = None) -> Output:
         """What the released batches go to."""
+        if self.appends and self.output is not None:
+            target = AppendedOutput(self.output, self.layout, key)
+            self.earlier = target.earlier
+            return target
         if self.output is not None and self.output.suffix == "":
             return FolderOutput(self.output, self.layout.released, self.layout.coded, overwrite=overwrite)
         return open_output(self.output, self.layout.released, overwrite=overwrite)
@@ -285,7 +298,8 @@ class Work:
 
     def content_digest(self) -> ContentDigest:
         """What takes in the coded batches in the order in which they are published."""
-        return ContentDigest(column_forms(self.layout.released, self.layout.reports, text=self._writes_csv))
+        forms = column_forms(self.layout.released, self.layout.reports, text=self._writes_csv)
+        return ContentDigest(forms) if self.earlier is None else self.earlier.digest(forms)
 
     def spending(self, book: Ledger | None) -> Spending | None:
         """What is to be written down; a table in memory has no place to be known by."""
@@ -364,7 +378,7 @@ class Work:
         else:
             stated = chance.to_dict()
             secure, source = stated["secure"], stated["source"] + ("" if self._memo is None else MEMOISED_SOURCE)
-        return Manifest(
+        whole = Manifest(
             rows=self.rows,
             columns=tuple(columns),
             blocks=plan.blocks,
@@ -380,3 +394,4 @@ class Work:
             id=self.id,
             created=self.created,
         )
+        return whole if self.earlier is None else self.earlier.extended(whole)

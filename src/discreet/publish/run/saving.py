@@ -37,7 +37,7 @@ def save(release: Release, path: str | os.PathLike[str], *, overwrite: bool) -> 
             digest.update(pa.RecordBatch.from_arrays(codes, names=release.columns))
             cells = [read[n] if n in release.reports else public[n] for n in release.columns]
             target.write(pa.RecordBatch.from_arrays(cells, schema=schema))
-        return target.commit(replace(release.manifest, content=digest.content(), digest=target.digest))
+        return target.commit(replace(release.manifest, content=digest.content(), digest=target.digest, files=()))
 
 
 Release.writer = save

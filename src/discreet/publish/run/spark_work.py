@@ -20,6 +20,7 @@ from discreet.publish.run.distributed import SparkRun
 from discreet.publish.run.folder_output import FolderOutput
 from discreet.publish.run.release import Progress, Work
 from discreet.publish.run.sources import Source
+from discreet.publish.run.spark_types import spark_schema
 from discreet.publish.run.writing import Output
 from discreet.randomness import Randomness
 
@@ -75,11 +76,17 @@ def spark_source(engine: Spark, source: Any) -> Source:
 class SparkWork(Work):
     """One run over a table on Spark."""
 
-    def open_output(self, *, overwrite: bool) -> Output:
+    def open_output(self, *, overwrite: bool, key: SigningKey | None = None) -> Output:
         """A folder; nothing else can be written by many machines."""
         if self.output is None or self.output.suffix != "":
             raise ReleaseError("on Spark the output is a folder: give a path without a file ending")
-        return FolderOutput(self.output, self.layout.released, self.layout.coded, overwrite=overwrite)
+        target = super().open_output(overwrite=overwrite, key=key)
+        if self.earlier is not None and not self.earlier.schema.equals(spark_schema(self.layout.released)):
+            target.discard()
+            raise ReleaseError(
+                f"{self.output.name} was released on one machine, with types that Spark does not write; add to it there"
+            )
+        return target
 
     def remember(self, chance: Randomness) -> Randomness:
         """Memoised reports are made on one machine."""
@@ -98,7 +105,7 @@ class SparkWork(Work):
             self.rows = self._table.rows or run.engine.count(run.frame)
             if not self.rows:
                 raise ReleaseError("the table has no rows")
-            done = run.publish(self.manifest(chance, shuffled=self.plan.order == "shuffle"), key)
+            done = run.publish(self.manifest(chance, shuffled=self.plan.order == "shuffle"), self.rows, key)
         finally:
             run.key.forget()
         if progress is not None:

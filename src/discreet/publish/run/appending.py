@@ -1,0 +1,303 @@
+"""A table appended to a release in a folder, as new parts under noise of its own.
+
+The new parts are written beside the folder, where only their owner can read them. Then, in this order: a file
+``.discreet-appending`` in the folder names them, they move into the folder, the manifest is replaced by one that lists
+them, and the file that named them goes. Until the manifest is replaced, which is one step, the release is the old one:
+parts that are named as being appended and that the manifest does not list are no parts. The next writer removes them.
+
+A person may be in every addition, so rows per person add up and the guarantee is worked out for their sum
+(:mod:`discreet.manifest.additions`); it has to fit the budget of the plan.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from discreet.errors import BudgetError, ReleaseError
+from discreet.manifest import Column, Manifest, Release, composed_guarantee
+from discreet.manifest.additions import Addition, total_rows_per_person, total_security
+from discreet.manifest.canonical_form import ColumnForm
+from discreet.manifest.digest import ContentDigest
+from discreet.manifest.document import ColumnType
+from discreet.manifest.folder import FolderTable
+from discreet.manifest.parts import APPENDING_NAME, MANIFEST_NAME, PartFile, being_appended
+from discreet.manifest.signature import PublicKey, SigningKey
+from discreet.privacy import Guarantee
+from discreet.publish.plan import Plan
+from discreet.publish.run.commit import flush, ordinary_mode, sync_folder, writing
+from discreet.publish.run.folder_output import FolderOutput
+from discreet.publish.run.layout import Layout
+from discreet.publish.run.spark_types import cast_batch, spark_schema
+
+#: What the guarantee of such a release does not cover.
+CAVEAT = "with which of its additions a row was released"
+
+
+def check_appending(output: Any, *, overwrite: bool) -> None:
+    """Appending needs a folder that is there, and replaces nothing."""
+    if overwrite:
+        raise ReleaseError("append (--append) adds to a release and overwrite (--overwrite) replaces it; choose one")
+    if output is None:
+        raise ReleaseError("append (--append) needs the folder of the release that is added to")
+    path = Path(output)
+    if path.suffix != "" or path.is_file():
+        raise ReleaseError(
+            f"{path.name}: only a release in a folder can be added to; give a path without a file ending"
+        )
+    if not (path / MANIFEST_NAME).is_file():
+        raise ReleaseError(f"{path} is no release that could be added to; release the first table without append")
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """The release that is added to."""
+
+    release: Release
+    schema: pa.Schema
+
+    @classmethod
+    def open(cls, path: Path, layout: Layout, key: SigningKey | None) -> Earlier:
+        """Open it, and refuse a table or a plan that does not belong to it before a private value is read."""
+        opened = Release.open(path)
+        parts = FolderTable(path, [file.name for file in opened.manifest.files])
+        found = cls(opened, parts.schema)
+        found._check_design(layout.plan)
+        found._check_types(layout)
+        found._check_signature(key)
+        budget = layout.plan.budget
+        guarantee = found._guarantee([*(one.rows_per_person for one in found.additions), budget.rows_per_person])
+        if budget.epsilon is not None and not guarantee.fits(budget.epsilon, budget.delta):
+            raise BudgetError(
+                f"whoever is in all {len(found.additions) + 1} additions has {guarantee.summary()}, but budget allows "
+                f"ε = {budget.epsilon!r}, δ = {budget.delta!r}; allow more in the plan, or release apart"
+            )
+        return found
+
+    @property
+    def manifest(self) -> Manifest:
+        """As it is now."""
+        return self.release.manifest
+
+    @property
+    def additions(self) -> tuple[Addition, ...]:
+        """What it was put together from: one table, unless it was added to before."""
+        old = self.manifest
+        first = Addition(old.id, old.created, old.rows, old.secure, old.source, old.rows_per_person)
+        return old.additions or (first,)
+
+    def _guarantee(self, rows_per_person: Sequence[int | None]) -> Guarantee:
+        """What is promised to whoever is in all additions."""
+        whole = composed_guarantee(self.manifest.blocks, total_rows_per_person(rows_per_person))
+        return replace(whole, caveats=(*whole.caveats, CAVEAT))
+
+    def extended(self, manifest: Manifest) -> Manifest:
+        """The manifest of everything, given that of the table that is added."""
+        old = self.manifest
+        added = Addition(
+            manifest.id, manifest.created, manifest.rows, manifest.secure, manifest.source, manifest.rows_per_person
+        )
+        additions = (*self.additions, added)
+        types = {column.name: column.type for column in old.columns}
+        each = [one.rows_per_person for one in additions]
+        return replace(
+            manifest,
+            rows=old.rows + manifest.rows,
+            columns=tuple(replace(one, type=_both(types[one.name], one.type)) for one in manifest.columns),
+            guarantee=self._guarantee(each),
+            secure=total_security(additions),
+            source="; ".join(dict.fromkeys(one.source for one in additions)),
+            rows_per_person=total_rows_per_person(each),
+            person_checked=old.person_checked and manifest.person_checked,
+            title=old.title if manifest.title is None else manifest.title,
+            additions=additions,
+        )
+
+    def digest(self, forms: dict[str, ColumnForm]) -> ContentDigest:
+        """What has taken in the rows that are there, and takes in those that are added; they must be as released."""
+        content = self.manifest.content
+        parts = [file.rows for file in self.manifest.files]
+        digest = ContentDigest(forms, parts)
+        for batch in self.release.coded():
+            digest.update(batch)
+        if content is not None:
+            changed = content.changed(digest.content())
+            if changed:
+                raise ReleaseError(
+                    f'{self._name} is not as it was released: column "{changed[0]}" was changed; nothing is added to it'
+                )
+        return digest
+
+    @property
+    def _name(self) -> str:
+        return "the release" if self.release.path is None else self.release.path.name
+
+    def _check_design(self, plan: Plan) -> None:
+        """The same columns under the same channels, in the same order; what may be spent can differ."""
+        old = self.manifest
+        if any(block.memoised for block in plan.blocks):
+            raise ReleaseError(
+                'repeat = "memoise" gives a person the same report in every wave, which must not count as two answers '
+                "of one release; give every wave a release of its own"
+            )
+        differs = next(
+            (
+                what
+                for what, then, now in (
+                    ("has other public columns", _public(old.columns), sorted(plan.public)),
+                    ("has other private columns", _private(old), [list(block.columns) for block in plan.blocks]),
+                    ("names other survey columns", old.survey.to_dict(), plan.survey.to_dict()),
+                    ("puts rows in another order", old.order, plan.order),
+                )
+                if then != now
+            ),
+            None,
+        ) or next(
+            (
+                f'randomises "{new.columns[0]}" in another way'
+                for before, new in zip(old.blocks, plan.blocks, strict=True)
+                if before.to_dict() != new.to_dict()
+            ),
+            None,
+        )
+        if differs is not None:
+            raise ReleaseError(f"the plan {differs} than that of {self._name}; only the same design can be added")
+        declared, asked = old.rows_per_person is not None, plan.budget.rows_per_person is not None
+        if declared != asked:
+            raise ReleaseError(
+                f"{self._name} {'declares' if declared else 'does not declare'} rows per person and the plan "
+                f"{'does' if asked else 'does not'}, so nothing could be promised for whoever is in both"
+            )
+
+    def _check_types(self, layout: Layout) -> None:
+        new = layout.released
+        if self.schema.equals(new) or self.schema.equals(spark_schema(new)):
+            return
+        for name in layout.plan.public:
+            if self.schema.field(name).type != new.field(name).type:
+                raise ReleaseError(
+                    f'column "{name}" is {new.field(name).type} in the table and {self.schema.field(name).type} in '
+                    f"{self._name}; give it the same type"
+                )
+        raise ReleaseError(f"{self._name} was written with other types than this version writes; release apart")
+
+    def _check_signature(self, key: SigningKey | None) -> None:
+        """What somebody signed is signed again by the same, or left alone."""
+        signature = self.manifest.signature
+        if signature is None:
+            return
+        if key is None or key.public.hex != signature.public_key:
+            raise ReleaseError(f"{self._name} is signed; add to it with the key that it was signed with (--sign)")
+        if not PublicKey.from_hex(signature.public_key).verifies(self.release.document, signature):
+            raise ReleaseError(f"{self._name} was changed after it was signed; nothing is added to it")
+
+
+def _public(columns: Sequence[Column]) -> list[str]:
+    return sorted(column.name for column in columns if column.role != "private")
+
+
+def _private(manifest: Manifest) -> list[list[str]]:
+    return [list(block.columns) for block in manifest.blocks]
+
+
+def _both(one: ColumnType | None, other: ColumnType | None) -> ColumnType | None:
+    """What the text of a column means when it means this in one addition and that in the other."""
+    if one == other:
+        return one
+    return "number" if {one, other} == {"integer", "number"} else "text"
+
+
+class AppendedOutput(FolderOutput):
+    """Writes parts beside a release and puts them into its folder at the end.
+
+    Parameters
+    ----------
+    path : Path
+        The folder of the release.
+    layout : Layout
+        Of the table that is added.
+    key : SigningKey, optional
+        What the manifest will be signed with.
+    """
+
+    def __init__(self, path: Path, layout: Layout, key: SigningKey | None) -> None:
+        self._layout = layout
+        self._key = key
+        super().__init__(path, layout.released, layout.coded, overwrite=True)
+
+    def _open(self) -> None:
+        """Tidy up after a writer that was killed, and look at what is there."""
+        with writing(self._path):
+            _forget(self._path)
+        self.earlier = Earlier.open(self._path, self._layout, self._key)
+        self._schema = self.earlier.schema
+        self.first = _next_number(self.earlier.manifest.files)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Rows, in the types that the parts have which are there."""
+        super().write(batch if batch.schema.equals(self._schema) else cast_batch(batch, self._schema))
+
+    def kept(self) -> dict[Path, PartFile]:
+        """The parts of the release that is added to."""
+        return {self._path / file.name: file for file in self.earlier.manifest.files}
+
+    def finish(self) -> tuple[PartFile, ...]:
+        """All parts: those that were there, and the new ones."""
+        return (*self.earlier.manifest.files, *super().finish())
+
+    def commit(self, manifest: Manifest) -> Release:
+        """Name the new parts, move them, and replace the manifest."""
+        new = [file.name for file in manifest.files[len(self.earlier.manifest.files) :]]
+        with writing(self._path):
+            for name in new:
+                (self.folder / name).chmod(ordinary_mode())
+            with open(self.folder / MANIFEST_NAME, "xb") as sink:
+                sink.write((manifest.to_json(indent=1) + "\n").encode())
+                flush(sink)
+            with open(self._path / APPENDING_NAME, "xb") as sink:
+                sink.write("".join(f"{name}\n" for name in new).encode())
+                flush(sink)
+            sync_folder(self._path)
+            for name in new:
+                (self.folder / name).rename(self._path / name)
+            sync_folder(self._path)
+            (self.folder / MANIFEST_NAME).replace(self._path / MANIFEST_NAME)
+            self.committed = True
+            sync_folder(self._path)
+            with contextlib.suppress(OSError):  # the release is there; what is left can be done at the next start
+                (self._path / APPENDING_NAME).unlink()
+                shutil.rmtree(self.folder)
+        return Release(manifest, FolderTable(self._path, [file.name for file in manifest.files]))
+
+    def discard(self) -> None:
+        """Remove what the manifest does not list."""
+        if self._lock is not None:
+            with contextlib.suppress(OSError, ReleaseError):
+                _forget(self._path)
+        left = self._lock is not None and os.path.lexists(self._path / APPENDING_NAME)
+        super().discard()
+        self.removed = self.removed and not left
+
+
+def _forget(path: Path) -> None:
+    """Remove the parts of an addition that was not finished; whoever calls this holds the lock of the release."""
+    pending = being_appended(path)
+    if pending:
+        listed = {file.name for file in Manifest.from_json((path / MANIFEST_NAME).read_bytes()).files}
+        for name in pending - listed:
+            (path / name).unlink(missing_ok=True)
+        sync_folder(path)
+    (path / APPENDING_NAME).unlink(missing_ok=True)
+
+
+def _next_number(files: Sequence[PartFile]) -> int:
+    """The first number that no part has; names need not be ours."""
+    numbers = [name.removeprefix("part-").removesuffix(".parquet") for name in (file.name for file in files)]
+    return 1 + max((int(number) for number in numbers if number.isdecimal()), default=-1)
