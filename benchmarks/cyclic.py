@@ -65,7 +65,10 @@ def against_unary_and_hashing(n: int) -> Iterator[Result]:
         )
         return
     for name, theirs in peer["seconds"].items():
-        detail = f"ours {ours * 1e9:.3g} ns, theirs {theirs * 1e9:,.0f} ns a record, n = {n:,} and {_PEER_RECORDS:,}"
+        detail = (
+            f"ours {ours * 1e9:.3g} ns, theirs {theirs * 1e9:,.0f} ns a record, measured on {n:,} and "
+            f"{peer['records'][name]:,} records"
+        )
         work = f"privatise and estimate {_PEER_SIZE:,} frequencies"
         yield at_least(work, f"{name} of multi-freq-ldpy {peer['version']}", 50.0, theirs / ours, detail)
     unary, theory = peer["n_mse"]["OUE"], float(mechanism.answer_variance())

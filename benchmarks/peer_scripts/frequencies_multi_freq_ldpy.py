@@ -45,13 +45,15 @@ def hashing(count):
     return (time.perf_counter() - start) / count
 
 
+hashed = max(200, records // 100)  # a record takes milliseconds
 oue_seconds, oue_error = unary(records)
-olh_seconds = hashing(max(200, records // 100))
+olh_seconds = hashing(hashed)
 print(
     json.dumps(
         {
             "version": version("multi-freq-ldpy"),
             "seconds": {"OUE": oue_seconds, "OLH": olh_seconds},
+            "records": {"OUE": records, "OLH": hashed},
             "n_mse": {"OUE": oue_error},
         }
     )

@@ -26,6 +26,7 @@ from discreet.mechanisms import (  # noqa: F401  # for eval(repr)
     UnbiasedResponse,
 )
 from discreet.privacy.bounds import exp_bounds, log_bounds
+from discreet.randomness import StreamKey
 from tests.mechanisms.catalogue import FINITE
 
 ALL = pytest.mark.parametrize("name", list(FINITE))
@@ -122,12 +123,20 @@ def test_immutable_comparable_and_picklable(name):
     assert pickle.loads(pickle.dumps(mechanism)) == mechanism
 
 
+#: A seed's generator is read digit by digit, a cipher's stream as secure reports are: both have to be right.
+SOURCES = {
+    "seed": lambda: Randomness.seeded(5),
+    "stream": lambda: Randomness.keyed(StreamKey.of_seed(5), "noise", 0),
+}
+
+
 @ALL
-def test_reports_follow_the_channel(name):
+@pytest.mark.parametrize("source", SOURCES)
+def test_reports_follow_the_channel(name, source):
     """Simulated report frequencies agree with the matrix, and a slightly flatter matrix is rejected."""
     mechanism = FINITE[name][0]
     n, Q = 400_000, mechanism.matrix()
-    source = Randomness.seeded(5)
+    source = SOURCES[source]()
     worst_right = worst_wrong = 0.0
     for x in range(min(len(Q), 4)):
         counts = np.bincount(mechanism.privatize(np.full(n, x), source), minlength=Q.shape[1])

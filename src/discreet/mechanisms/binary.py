@@ -17,7 +17,7 @@ from discreet.mechanisms.base import stated_epsilon, stored_epsilon, stored_int,
 from discreet.mechanisms.finite import FiniteMechanism
 from discreet.mechanisms.procedures import Procedure, procedure
 from discreet.privacy.exact import Rows, probability
-from discreet.randomness import Randomness, Thresholds
+from discreet.randomness import Coins, Randomness
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -48,6 +48,7 @@ class BinaryResponse(FiniteMechanism):
     procedure: Procedure | None
 
     kind: ClassVar[str] = "binary"
+    chunk: ClassVar[int] = 1 << 22  # coins go through it in steps of their own
 
     def __init__(
         self,
@@ -136,10 +137,10 @@ class BinaryResponse(FiniteMechanism):
         return (no, d - no), (d - yes, yes)
 
     @cached_property
-    def _thresholds(self) -> Thresholds:
+    def _coins(self) -> Coins:
         """Symmetric: the chance of a flip. Otherwise: the chance of report 1 under each truth."""
         (_, wrong), (_, right) = self._rows()
-        return Thresholds([wrong] if self.p00 == self.p11 else [wrong, right], self.denominator)
+        return Coins([wrong] if self.p00 == self.p11 else [wrong, right], self.denominator)
 
     def _sample(self, codes: NDArray[Any], randomness: Randomness) -> NDArray[Any]:
         reports = np.empty(codes.size, np.uint8)
@@ -147,12 +148,11 @@ class BinaryResponse(FiniteMechanism):
         return reports
 
     def _sample_into(self, out: NDArray[Any], codes: NDArray[Any], randomness: Randomness) -> None:
-        codes, yes = codes.astype(np.uint8, copy=False), out.view(np.bool_)
+        codes = codes.astype(np.uint8, copy=False)
         if self.p00 == self.p11:
-            self._thresholds.below(codes.size, randomness, yes)
-            out ^= codes  # until now it held who lies
+            self._coins.turn(codes, randomness, out)
         else:
-            self._thresholds.below_binary(codes, randomness, yes)
+            self._coins.toss_each(codes, randomness, out.view(np.bool_))
 
     def instructions(self) -> str:
         """The rule that a respondent follows."""

@@ -23,7 +23,7 @@ from discreet.mechanisms.rounding import checked_epsilon, close_enough, first_fi
 from discreet.privacy.bounds import exp_bounds
 from discreet.privacy.exact import Rows
 from discreet.privacy.trade_off import Pair
-from discreet.randomness import Randomness, Thresholds, uniform
+from discreet.randomness import Coins, Randomness, uniform
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -202,15 +202,15 @@ class BipartiteResponse(FiniteMechanism):
         return bool(np.array_equal(self.neighbours[:, 0], np.arange(self.size)))
 
     @cached_property
-    def _near_excess(self) -> Thresholds:
+    def _near_excess(self) -> Coins:
         """A near report for certain with probability m(high − low)/d; else the answer is uniform on all N."""
-        return Thresholds([self.near * (self.high - self.low)], self.denominator)
+        return Coins([self.near * (self.high - self.low)], self.denominator)
 
     def _sample(self, codes: NDArray[Any], randomness: Randomness) -> NDArray[Any]:
         out = uniform(self.size, codes.size, randomness, self.report_dtype)
         if not out.flags.writeable:
             out = out.copy()
-        near = np.flatnonzero(self._near_excess.below(codes.size, randomness))
+        near = np.flatnonzero(self._near_excess.toss(codes.size, randomness))
         truths = codes.take(near)
         rank = uniform(self.near, near.size, randomness, np.int32)
         if self.neighbours is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,7 @@ from discreet.randomness import Randomness, resolve
 
 #: Largest number of truths or reports for which a full matrix is written out (2^24 numbers, 128 MB).
 MAX_MATRIX = 4096
-#: Codes handled at once: the working arrays of a step stay in the second-level cache.
+#: Codes handled at once, unless a mechanism says otherwise: the working arrays of a step stay in the cache.
 CHUNK = 1 << 19
 
 
@@ -33,6 +33,8 @@ class FiniteMechanism(Mechanism):
 
     #: The ε at which an (ε, δ) guarantee is stated; None states the pure guarantee.
     epsilon: float | None
+    #: Codes handled at once.
+    chunk: ClassVar[int] = CHUNK
 
     @property
     @abstractmethod
@@ -100,8 +102,9 @@ class FiniteMechanism(Mechanism):
         codes = self._valid_codes(x)
         flat = codes.reshape(-1)
         out = np.empty(flat.size, self.report_dtype)
-        for start in range(0, flat.size, CHUNK):
-            self._sample_into(out[start : start + CHUNK], flat[start : start + CHUNK], source)
+        for start in range(0, flat.size, self.chunk):
+            rows = slice(start, start + self.chunk)
+            self._sample_into(out[rows], flat[rows], source)
         return out.reshape(codes.shape)
 
     def _sample_into(self, out: NDArray[Any], codes: NDArray[Any], randomness: Randomness) -> None:

@@ -19,7 +19,7 @@ from discreet.mechanisms.inverse import Inverse, UniformInverse
 from discreet.mechanisms.rounding import checked_epsilon, keep_and_other
 from discreet.privacy.exact import Rows
 from discreet.privacy.trade_off import Pair
-from discreet.randomness import Randomness, Thresholds, chosen, uniform
+from discreet.randomness import Coins, Randomness, chosen, uniform
 
 #: Values a domain may have.
 MAX_SIZE = 10_000_000
@@ -108,13 +108,13 @@ class GeneralizedResponse(FiniteMechanism):
         return UniformInverse(self.size, self.denominator / gap, -self.other / gap)
 
     @cached_property
-    def _keep_excess(self) -> Thresholds:
+    def _keep_excess(self) -> Coins:
         """The truth is certain with probability (keep − other)/d; else the answer is uniform on all N."""
-        return Thresholds([self.keep - self.other], self.denominator)
+        return Coins([self.keep - self.other], self.denominator)
 
     def _sample(self, codes: NDArray[Any], randomness: Randomness) -> NDArray[Any]:
         other = uniform(self.size, codes.size, randomness, self.report_dtype)
-        return chosen(self._keep_excess.below(codes.size, randomness), codes, other)
+        return chosen(self._keep_excess.toss(codes.size, randomness), codes, other)
 
     def to_dict(self) -> dict[str, Any]:
         """Closed form: size, keep, other."""

@@ -85,9 +85,9 @@ class Thresholds:
     ) -> NDArray[np.bool_]:
         """``below_each`` for two thresholds and codes 0 and 1, by arithmetic instead of a table."""
         draws = randomness.draws(codes.size)
-        low, high = self.first
-        first = codes * (high - low)  # modulo 256, which the next line undoes
-        first += low
+        low, high = self.first.tolist()
+        first = codes * np.uint8((high - low) % 256)  # modulo 256, which the next line undoes
+        first += np.uint8(low)
         out = np.less(draws, first, out=out)
         ties = sparse_places(draws == first)
         if ties.size:

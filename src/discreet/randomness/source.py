@@ -16,7 +16,7 @@ from discreet.randomness.stream import AES_SOURCE, OPENSSL_SOURCE, ROOM, Stream,
 
 #: Bytes of a thread's memory for draws. A new array is mapped by the system page by page, which takes longer than
 #: to fill it.
-_KEPT = 1 << 19
+_KEPT = 1 << 20
 
 
 class _Memory(threading.local):
@@ -99,6 +99,11 @@ class Randomness:
     def secure(self) -> bool:
         """Whether the bytes come from the cryptographic generator."""
         return self._secure
+
+    @property
+    def repeats(self) -> bool:
+        """Whether this is the generator of a seed, whose bytes have to mean the same in every version."""
+        return self._generator is not None
 
     def bytes(self, count: int) -> NDArray[np.uint8]:
         """``count`` uniform bytes."""

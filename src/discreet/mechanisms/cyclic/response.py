@@ -27,7 +27,7 @@ from discreet.mechanisms.inverse import Inverse
 from discreet.mechanisms.rounding import checked_epsilon
 from discreet.privacy.exact import Rows, probability
 from discreet.privacy.trade_off import Pair
-from discreet.randomness import Randomness, Thresholds, uniform
+from discreet.randomness import Coins, Randomness, uniform
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -184,15 +184,15 @@ class CyclicResponse(FiniteMechanism):
         return CyclicInverse(self.shifts, float(1 / (self.own_support - self.other_support)))
 
     @cached_property
-    def _set_excess(self) -> Thresholds:
+    def _set_excess(self) -> Coins:
         """A report in x + D for certain with probability s(high − low)/z; else the answer is uniform on all v."""
-        return Thresholds([self.design.block * (self.high - self.low)], self.denominator)
+        return Coins([self.design.block * (self.high - self.low)], self.denominator)
 
     def _sample(self, codes: NDArray[Any], randomness: Randomness) -> NDArray[Any]:
         out = uniform(self.design.order, codes.size, randomness, np.uint32)
         if not out.flags.writeable:
             out = out.copy()
-        chosen = np.flatnonzero(self._set_excess.below(codes.size, randomness))
+        chosen = np.flatnonzero(self._set_excess.toss(codes.size, randomness))
         # Where the set was chosen the uniform number is free: as v = r·s + 1, all but one of its outcomes, r for each
         # element, pick one.
         block, last = self.design.block, self.design.order - 1
