@@ -13,6 +13,7 @@ from discreet.errors import EstimationError
 from discreet.estimate.corrected_loss import corrected_regression
 from discreet.estimate.likelihood import by_formula as likelihood
 from discreet.estimate.likelihood.binary import BinaryRegression
+from discreet.estimate.likelihood.grouped_formula import grouped_yes_no_outcome
 from discreet.estimate.likelihood.multinomial import MultinomialRegression
 from discreet.estimate.likelihood.predictor import PredictorRegression
 from discreet.estimate.likelihood.random_intercept_result import RandomInterceptRegression
@@ -164,7 +165,7 @@ APPROACHES = (
         _yes_no_outcome,
         ("binary",),
         ("likelihood",),
-        likelihood.grouped_yes_no_outcome,
+        grouped_yes_no_outcome,
         _no_groups_to_compare,
         grouped=True,
     ),

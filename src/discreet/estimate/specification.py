@@ -127,16 +127,16 @@ class Specification:
         read = self.public or [self.outcome]
         return Matrices(sides.predictors, self.public, lambda: self.release.batches(read))
 
-    def rows(self, answers: Sequence[ReleaseColumn], table: Sequence[str] = (), *, survey: bool = True) -> Rows:
-        """The rows, with the public columns and some more handed on; with or without the survey's weights and units."""
+    def rows(self, answers: Sequence[ReleaseColumn], table: Sequence[str] = ()) -> Rows:
+        """The rows, with the public columns and some more handed on, and the survey's weights and units."""
         declared = self.release.survey
         return Rows(
             self.release,
             self.release.rows,
             answers,
-            weights=declared.weight if survey else None,
-            strata=declared.strata if survey else None,
-            clusters=declared.cluster if survey else None,
+            weights=declared.weight,
+            strata=declared.strata,
+            clusters=declared.cluster,
             table=[*self.public, *table],
             missing=self.missing,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -111,3 +112,39 @@ def test_the_intercepts_of_groups_shrink_towards_zero():
     assert (deviation < found.theta[-1]).all()
     said_yes = np.add.reduceat(model.rows.given_yes > model.rows.given_no, model.starts)
     assert np.corrcoef(mean, said_yes)[0, 1] > 0.8
+
+
+def quadrature_of_groups(model, theta):
+    """Every group's log-likelihood by a plain sum over many points, from the definition."""
+    fixed, points = model.rows.X @ theta[:-1], np.linspace(-9, 9, 2001)
+    density = np.exp(-(points**2) / 2) / math.sqrt(2 * math.pi) * (points[1] - points[0])
+    yes = model.link.probability(fixed[:, None] + theta[-1] * points)
+    made = np.log(model.rows.given_no[:, None] * (1 - yes) + model.rows.given_yes[:, None] * yes)
+    return np.log(np.exp(np.add.reduceat(made, model.starts, axis=0)) @ density)
+
+
+def test_weights_of_groups_are_those_of_their_log_likelihoods():
+    """Weighted values and scores of groups against a plain sum and its differences."""
+    plain, theta = sample(groups=30).with_nodes(63), np.array([-0.2, 0.5, 0.9])
+    weights = np.random.default_rng(3).uniform(0.2, 3, 30)
+    model = replace(plain, weights=weights)
+    assert model.value_and_slope(theta)[0] == pytest.approx(weights @ quadrature_of_groups(plain, theta), abs=1e-8)
+    scores = model.group_scores(theta)
+    np.testing.assert_allclose(scores.sum(axis=0), model.value_and_slope(theta)[1], atol=1e-10)
+    for j in range(3):
+        step = np.zeros(3)
+        step[j] = 1e-5
+        change = quadrature_of_groups(plain, theta + step) - quadrature_of_groups(plain, theta - step)
+        np.testing.assert_allclose(scores[:, j], weights * change / 2e-5, atol=1e-6)
+
+
+def test_a_weight_of_two_is_the_group_twice():
+    """The weighted maximum is that of a sample in which groups are repeated."""
+    once = sample(groups=80)
+    twice = np.arange(80) % 3 == 0
+    rows = np.concatenate([np.arange(400), np.flatnonzero(np.repeat(twice, 5))])
+    repeated = RandomInterceptModel(rows=once.rows.take(rows), starts=np.arange(0, rows.size, 5), link=once.link)
+    weighted = maximise(replace(once, weights=np.where(twice, 2.0, 1.0)), np.zeros(2))
+    found = maximise(repeated, np.zeros(2))
+    np.testing.assert_allclose(weighted.theta, found.theta, atol=1e-5)
+    np.testing.assert_allclose(weighted.information, found.information, rtol=1e-4)

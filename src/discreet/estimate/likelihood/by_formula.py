@@ -23,16 +23,9 @@ from discreet.estimate.likelihood.links import link_named
 from discreet.estimate.likelihood.multinomial import MultinomialRegression, fit_multinomial
 from discreet.estimate.likelihood.multinomial_rows import ClassRows, class_rows
 from discreet.estimate.likelihood.predictor import PredictorRegression, fit_predictor
-from discreet.estimate.likelihood.random_intercept import RandomInterceptModel, maximise
-from discreet.estimate.likelihood.random_intercept_result import (
-    NO_MAXIMUM,
-    RandomInterceptRegression,
-    quadrature_note,
-)
 from discreet.estimate.likelihood.rows import ArrayRows
 from discreet.estimate.likelihood.streaming import Batch, binary_regression_batches
 from discreet.estimate.likelihood.truth_given_report import Reporting
-from discreet.estimate.result import frozen
 from discreet.estimate.specification import Specification
 
 #: Above this many rows a yes/no label is fitted batch by batch instead of in memory.
@@ -46,52 +39,15 @@ def yes_no_outcome(asked: Specification) -> BinaryRegression:
     link = asked.link or "logit"
     if asked.release.rows > IN_MEMORY_ROWS:
         fit = binary_regression_batches(
-            lambda: (_labels(batch, matrices, column.channels) for batch in rows.batches()),
+            lambda: (labels_of_batch(batch, matrices, column.channels) for batch in rows.batches()),
             link=link,
             names=matrices.names,
             penalty=asked.penalty,
         )
     else:
-        held = _labels(reader.joined(rows.batches()), matrices, column.channels)
+        held = labels_of_batch(reader.joined(rows.batches()), matrices, column.channels)
         fit = fit_binary(ArrayRows(held.checked()), link_named(link), matrices.names, asked.penalty)
     return asked.finished(replace(fit, matrices=matrices, reporting=_reporting(asked, column)), "binary", rows)
-
-
-def grouped_yes_no_outcome(asked: Specification) -> RandomInterceptRegression:
-    """A randomised yes/no answer given public predictors, with an intercept of its own for every group."""
-    assert asked.group is not None
-    column, matrices = ReleaseColumn(asked.release, asked.outcome), asked.matrices()
-    rows = asked.rows([column], [asked.group], survey=False)
-    batch = reader.joined(rows.batches())
-    held, link = _labels(batch, matrices, column.channels).checked(), link_named(asked.link or "logit")
-    plain = fit_binary(ArrayRows(held), link, matrices.names)
-    labels = _table(batch)[asked.group].combine_chunks().dictionary_encode()
-    codes = labels.indices.to_numpy(zero_copy_only=False)
-    order = np.argsort(codes, kind="stable")
-    present, starts = np.unique(codes[order], return_index=True)
-    model = RandomInterceptModel(rows=held.take(order), starts=starts, link=link)
-    found = maximise(model, plain.coefficients)
-    certain = found.converged and np.linalg.eigvalsh(found.information)[0] > 0
-    survey = asked.release.survey
-    fit = RandomInterceptRegression(
-        coefficients=frozen(found.theta),
-        covariance=frozen(np.linalg.inv(found.information) if certain else np.full(found.information.shape, np.nan)),
-        names=(*matrices.names, f"sd(1 | {asked.group})"),
-        n=held.size,
-        group=asked.group,
-        link=link,
-        maximum=found,
-        labels=tuple(labels.dictionary.take(pa.array(present)).to_pylist()),
-        log_likelihood_without=plain.log_likelihood,
-        converged=bool(certain),
-        status="converged" if certain else NO_MAXIMUM,
-        matrices=matrices,
-        notes=(
-            *(("weights, strata and clusters of the survey are not used",) if survey.columns else ()),
-            *quadrature_note(found),
-        ),
-    )
-    return asked.finished(fit, "binary", rows)
 
 
 def one_of_k_outcome(asked: Specification) -> MultinomialRegression:
@@ -127,12 +83,12 @@ def randomised_predictor(asked: Specification) -> PredictorRegression:
     return asked.finished(replace(fit, matrices=matrices, answer=answer), family, rows)
 
 
-def _labels(batch: reader.Batch, matrices: Matrices, channels: Channels) -> Batch:
+def labels_of_batch(batch: reader.Batch, matrices: Matrices, channels: Channels) -> Batch:
     """Rows as :func:`binary_regression` takes them."""
     return Batch(**_matrix(batch, matrices), **_reports(batch, channels))
 
 
-def _table(batch: reader.Batch) -> pa.Table:
+def columns_of_batch(batch: reader.Batch) -> pa.Table:
     """The columns that were handed on; an empty formula has none, but still rows."""
     if batch.table is None:
         return pa.table({"row": np.zeros(batch.codes.size, np.int8)})
@@ -140,7 +96,7 @@ def _table(batch: reader.Batch) -> pa.Table:
 
 
 def _matrix(batch: reader.Batch, matrices: Matrices) -> dict[str, Any]:
-    return {"X": matrices.matrix(_table(batch))}
+    return {"X": matrices.matrix(columns_of_batch(batch))}
 
 
 def _reports(batch: reader.Batch, channels: Channels) -> dict[str, Any]:
@@ -164,7 +120,7 @@ def _stream(
     def read() -> Iterator[ClassRows]:
         first_row = 0
         for batch in rows.batches():
-            made = None if outcome is None else outcome(_table(batch))
+            made = None if outcome is None else outcome(columns_of_batch(batch))
             own = {**_matrix(batch, matrices), **_reports(batch, channels)}
             found, _ = class_rows(**own, outcome=made, first_row=first_row)
             first_row += found.size

@@ -9,6 +9,9 @@ by adaptive Gauss–Hermite quadrature (Liu and Pierce 1994; Pinheiro and Bates 
 moved to the maximum û of h_j and stretched by 1/√(−h_j''(û)). A randomised likelihood need not be concave in u;
 the stretch is then bounded by that of the prior, doubled, and nodes are added until the log-likelihood stands still.
 The gradient is the average of the rows' scores over u given the reports, with the same nodes.
+
+Where groups were sampled with unequal chances the sum over j is weighted by their weights (pseudo-likelihood;
+Pfeffermann, Skinner, Holmes, Goldstein and Rasbash 1998, with a simple random sample of every sampled group).
 """
 
 from __future__ import annotations
@@ -36,9 +39,9 @@ _MODE_STEPS = 50
 
 
 class _Quadrature(NamedTuple):
-    """The log-likelihood, the nodes u of every group with their shares, and the scores of the rows at each node."""
+    """Log-likelihoods of groups, the nodes u of each with their shares, and the scores of the rows at each node."""
 
-    value: float
+    values: Floats
     places: Floats
     share: Floats
     slopes: Floats
@@ -57,12 +60,15 @@ class RandomInterceptModel:
     link : Link
     nodes : int
         Of the quadrature.
+    weights : array or None
+        One per group, of mean one.
     """
 
     rows: Rows
     starts: NDArray[np.intp]
     link: Link
     nodes: int = NODES[0]
+    weights: Floats | None = None
 
     def with_nodes(self, nodes: int) -> RandomInterceptModel:
         """The same likelihood by a finer or coarser quadrature."""
@@ -74,7 +80,7 @@ class RandomInterceptModel:
         return self.starts.size
 
     @cached_property
-    def _of_row(self) -> NDArray[np.intp]:
+    def of_row(self) -> NDArray[np.intp]:
         """The group of every row."""
         return np.repeat(np.arange(self.groups), np.diff(np.append(self.starts, self.rows.size)))
 
@@ -90,7 +96,7 @@ class RandomInterceptModel:
         u = np.zeros(self.groups)
         bent = np.ones(self.groups)
         for _ in range(_MODE_STEPS):
-            _, first, second = self._rowwise(fixed + sigma * u[self._of_row])
+            _, first, second = self._rowwise(fixed + sigma * u[self.of_row])
             slope = sigma * self._by_group(first) - u
             bent = sigma**2 * self._by_group(second) + 1
             step = np.clip(slope / np.maximum(bent, 0.25), -2, 2)
@@ -113,20 +119,33 @@ class RandomInterceptModel:
         places = centre + width * points[:, None]
         logs, slopes = np.empty(places.shape), np.empty((self.nodes, fixed.size))
         for k, u in enumerate(places):
-            made, slopes[k], _ = self._rowwise(fixed + sigma * u[self._of_row])
+            made, slopes[k], _ = self._rowwise(fixed + sigma * u[self.of_row])
             logs[k] = added[k] + self._by_group(made) - u**2 / 2
         top = logs.max(axis=0)
         share = np.exp(logs - top)
         total = share.sum(axis=0)
-        value = float((top + np.log(total) + np.log(width) - 0.5 * math.log(math.pi)).sum())
-        return _Quadrature(value, places, share / total, slopes)
+        values = top + np.log(total) + np.log(width) - 0.5 * math.log(math.pi)
+        return _Quadrature(values, places, share / total, slopes)
 
     def value_and_slope(self, theta: Floats) -> tuple[float, Floats]:
         """Log-likelihood at (β, σ), and its gradient."""
+        values, along, spread = self._scores(theta)
+        if self.weights is not None:
+            values, along, spread = self.weights * values, *(self.weights[self.of_row] * one for one in (along, spread))
+        return float(values.sum()), np.append(self.rows.X.T @ along, spread.sum())
+
+    def group_scores(self, theta: Floats) -> Floats:
+        """The gradient of every group's part of the log-likelihood (groups, coefficients), weighted."""
+        _, along, spread = self._scores(theta)
+        scores = np.add.reduceat(np.column_stack([self.rows.X * along[:, None], spread]), self.starts, axis=0)
+        return np.asarray(scores if self.weights is None else self.weights[:, None] * scores)
+
+    def _scores(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
+        """Log-likelihoods of groups, and the derivatives of each row's part in x'β and in σ."""
         found = self._quadrature(theta)
-        along = np.einsum("kn,kn->n", found.share[:, self._of_row], found.slopes)
-        spread = np.einsum("kn,kn->n", (found.share * found.places)[:, self._of_row], found.slopes)
-        return found.value, np.append(self.rows.X.T @ along, spread.sum())
+        along = np.einsum("kn,kn->n", found.share[:, self.of_row], found.slopes)
+        spread = np.einsum("kn,kn->n", (found.share * found.places)[:, self.of_row], found.slopes)
+        return found.values, along, spread
 
     def information(self, theta: Floats) -> Floats:
         """Observed information: minus the derivative of the gradient, by central differences."""

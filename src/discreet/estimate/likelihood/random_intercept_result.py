@@ -22,6 +22,7 @@ from discreet.estimate.likelihood.effects import MarginalEffects
 from discreet.estimate.likelihood.inference import Test, chi_square_tail, wald_test
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.random_intercept import Maximum
+from discreet.estimate.likelihood.sampling import Sampling
 from discreet.estimate.predicted_rows import PredictedMeans
 from discreet.estimate.result import frozen
 
@@ -51,7 +52,10 @@ class RandomInterceptRegression(Coefficients):
     Attributes
     ----------
     coefficients, estimate, std_error, covariance : array
-        Maximum of the marginal likelihood; errors from its observed information.
+        Maximum of the marginal likelihood; errors from its observed information, or, with weights, strata or clusters,
+        from the spread of the scores of groups or of the clusters that hold them.
+    degrees_of_freedom : float
+        Of Student's t: clusters minus strata of a survey, else infinite.
     groups : int
     log_likelihood, log_likelihood_without : float
         Of this fit, and of the same without groups.
@@ -66,6 +70,7 @@ class RandomInterceptRegression(Coefficients):
     group: str
     link: Link
     maximum: Maximum = field(repr=False)
+    sampling: Sampling | None = None
     labels: tuple[Any, ...]
     log_likelihood_without: float
     converged: bool
@@ -79,6 +84,11 @@ class RandomInterceptRegression(Coefficients):
     def groups(self) -> int:
         """Number of groups."""
         return len(self.labels)
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """Of Student's t; infinite means the normal law."""
+        return math.inf if self.sampling is None else self.sampling.degrees_of_freedom
 
     @property
     def log_likelihood(self) -> float:
@@ -99,7 +109,7 @@ class RandomInterceptRegression(Coefficients):
         """Wald intervals; of the standard deviation of the groups on the scale of its logarithm."""
         if method is not None:
             arguments.choice(method, "the interval method", ("wald",), EstimationError)
-        quantile = two_sided_quantile(checked_level(level))
+        quantile = two_sided_quantile(checked_level(level), self.degrees_of_freedom)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             ends = wald(self.coefficients, self.std_error, quantile)
             spread = self.coefficients[-1]
@@ -108,7 +118,7 @@ class RandomInterceptRegression(Coefficients):
 
     def test(self, names: str | Sequence[str], value: float = 0.0) -> Test:
         """Wald test of whether the named coefficients all have this value; the spread has :meth:`test_of_groups`."""
-        return wald_test(self.names[:-1], self.coefficients, self.covariance, names, value)
+        return wald_test(self.names[:-1], self.coefficients, self.covariance, names, value, self.degrees_of_freedom)
 
     def predict(self, rows: Any) -> PredictedMeans:
         """The probability of a true "yes" for people with these covariates, averaged over all groups.
@@ -130,7 +140,10 @@ class RandomInterceptRegression(Coefficients):
         jacobian = np.column_stack([X * (slope @ weights)[:, None], slope @ (weights * nodes)])
         error = np.sqrt(np.einsum("ij,jk,ik->i", jacobian, self.covariance, jacobian))
         return PredictedMeans(
-            estimate=frozen(yes @ weights), std_error=frozen(error), scale="probability", freedom=math.inf
+            estimate=frozen(yes @ weights),
+            std_error=frozen(error),
+            scale="probability",
+            freedom=self.degrees_of_freedom,
         )
 
     def marginal_effects(self) -> MarginalEffects:
@@ -138,7 +151,11 @@ class RandomInterceptRegression(Coefficients):
 
         Means over the rows of ``∂/∂x_j ∫ G(x'β + σu) φ(u) du``: averaged over all groups.
         """
-        X = self.maximum.model.rows.X
+        model = self.maximum.model
+        X = model.rows.X
+        share = np.full(len(X), 1 / len(X))
+        if model.weights is not None:
+            share = model.weights[model.of_row] / model.weights[model.of_row].sum()
         columns = [j for j in range(X.shape[1]) if np.ptp(X[:, j]) > 0]
         nodes, weights = np.polynomial.hermite_e.hermegauss(20)
         weights = weights / weights.sum()
@@ -146,7 +163,7 @@ class RandomInterceptRegression(Coefficients):
         def average(theta: Floats) -> Floats:
             slope = 0.0
             for node, weight in zip(nodes, weights, strict=True):
-                slope += weight * float(self.link.parts(X @ theta[:-1] + theta[-1] * node)[2].mean())
+                slope += weight * float(share @ self.link.parts(X @ theta[:-1] + theta[-1] * node)[2])
             return np.asarray(slope * theta[columns])
 
         return averaged_effects(average, self.coefficients, self.covariance, [self.names[j] for j in columns])
@@ -155,8 +172,13 @@ class RandomInterceptRegression(Coefficients):
         """Likelihood-ratio test of whether groups differ at all.
 
         No spread is on the boundary of what is possible: the p value is half that of chi-square with one degree of
-        freedom (Self and Liang 1987).
+        freedom (Self and Liang 1987). A weighted or clustered sample has no likelihood to compare.
         """
+        if self.sampling is not None:
+            raise EstimationError(
+                "a likelihood-ratio test of groups needs a sample without weights, strata and clusters; look at the "
+                f'interval of "{self.names[-1]}"'
+            )
         gain = max(2 * (self.log_likelihood - self.log_likelihood_without), 0.0)
         p_value = chi_square_tail(gain, 1) / 2 if gain > 0 else 1.0
         return Test("likelihood-ratio", (self.names[-1],), gain, 1, p_value)
@@ -174,13 +196,16 @@ class RandomInterceptRegression(Coefficients):
     def header(self) -> list[tuple[str, str]]:
         """What a summary says about the model, as pairs of name and text."""
         named = [("Formula", self.formula), ("Modelled", self.modelled)]
-        test = self.test_of_groups()
+        tested = []
+        if self.sampling is None:
+            test = self.test_of_groups()
+            tested = [("Groups differ", f"half chi2(1) = {test.statistic:.3f}, p = {test.p_value:.3g}")]
         return [
             *((name, text) for name, text in named if text is not None),
             ("No. observations", f"{self.n:,}"),
             ("Groups", f"{self.groups:,} of {self.group}"),
             ("Log-likelihood", f"{self.log_likelihood:.4f}"),
-            ("Groups differ", f"half chi2(1) = {test.statistic:.3f}, p = {test.p_value:.3g}"),
+            *tested,
             ("Quadrature", f"adaptive, {self.nodes} nodes"),
             ("Converged", "yes" if self.converged else "no"),
         ]
@@ -195,6 +220,7 @@ class RandomInterceptRegression(Coefficients):
             "link": self.link.name,
             "group": self.group,
             "groups": self.groups,
+            "degrees_of_freedom": display.plain(self.degrees_of_freedom),
             "log_likelihood": display.plain(self.log_likelihood),
             "log_likelihood_without": display.plain(self.log_likelihood_without),
             "nodes": self.nodes,
