@@ -61,6 +61,9 @@ MISSING_VALUES = 100
 #: Characters of the header of a CSV file: 20,000 names of 100 characters.
 HEADER_CHARACTERS = 2_000_000
 
+#: Different designs that the rows of one block may have, where columns of the table hold their parameters.
+ROW_DESIGNS = 1_000
+
 # Formulas.
 
 #: Characters of a formula.

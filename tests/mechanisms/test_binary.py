@@ -22,6 +22,12 @@ from discreet.mechanisms import BinaryResponse
         (BinaryResponse.mangat("3/5"), "3/5", "1", math.inf),
         (BinaryResponse.kuk("4/5", "1/5"), "4/5", "4/5", math.log(4)),
         (BinaryResponse.direct(), "1", "1", math.inf),
+        (BinaryResponse.triangular("1/4"), "3/4", "1", math.inf),
+        (BinaryResponse.devore("3/5"), "3/5", "1", math.inf),
+        (BinaryResponse.mangat_singh("1/2", "3/4"), "7/8", "7/8", math.log(7)),
+        (BinaryResponse.mangat_singh_singh("1/2", "1/4"), "7/8", "1", math.inf),
+        (BinaryResponse.two_stage_unrelated("1/3", "1/4", "1/2"), "3/4", "3/4", math.log(3)),
+        (BinaryResponse.singh_joarder("3/5"), "3/5", "21/25", math.log(3.75)),
     ],
 )
 def test_procedures_give_their_textbook_channel_and_epsilon(mechanism, p00, p11, epsilon):

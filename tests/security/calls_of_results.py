@@ -28,6 +28,14 @@ def _mechanisms() -> Iterator[Call]:
     yield Call("BinaryResponse.forced", binary.forced, {"yes": "1/6", "no": "1/6"})
     yield Call("BinaryResponse.kuk", binary.kuk, {"yes": "3/4", "no": "1/4"})
     yield Call("BinaryResponse.mangat", binary.mangat, {"p": "1/3"})
+    yield Call("BinaryResponse.triangular", binary.triangular, {"p": "1/3"})
+    yield Call("BinaryResponse.devore", binary.devore, {"p": "1/3"})
+    yield Call("BinaryResponse.singh_joarder", binary.singh_joarder, {"p": "1/3"})
+    yield Call("BinaryResponse.extended_crosswise", binary.extended_crosswise, {"p": "1/3"})
+    yield Call("BinaryResponse.mangat_singh", binary.mangat_singh, {"first": "1/3", "p": "2/3"})
+    yield Call("BinaryResponse.mangat_singh_singh", binary.mangat_singh_singh, {"p": "2/3", "prevalence": "1/2"})
+    stages = {"first": "1/3", "p": "2/3", "prevalence": "1/2"}
+    yield Call("BinaryResponse.two_stage_unrelated", binary.two_stage_unrelated, stages)
     yield Call("BinaryResponse.unrelated", binary.unrelated, {"p": "2/3", "prevalence": "1/2"})
     losses = [[0.0, 1.0], [1.0, 0.0]]
     channel = [[0.7, 0.3], [0.3, 0.7]]

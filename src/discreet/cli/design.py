@@ -54,6 +54,11 @@ def design_command(
 
     read = Plan.read(plan, outside_files=outside_files)
     read.check_budget()
+    for _, spec in read.row_designs:
+        raise InputError(
+            f"{spec.path}: the designs stand in columns of the answers, which this command does not read; discreet "
+            "collect them, and discreet show says what they promise"
+        )
     rows = read.budget.rows if rows is None else rows
     if rows is None:
         raise InputError("say how many rows to expect with --rows, or in the plan with budget.rows")

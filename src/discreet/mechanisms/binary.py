@@ -109,6 +109,50 @@ class BinaryResponse(FiniteMechanism):
         """Kuk (1990): the share of red cards in the pack of the "yes" people and in that of the others."""
         return cls._by("kuk", yes, no)
 
+    @classmethod
+    def triangular(cls, p: float | str | Fraction) -> Self:
+        """Triangular model (Yu, Tian and Tang 2008): report 1 = at least one of the two statements is true.
+
+        p is the share of people for whom the harmless statement holds. A report of 0 proves "no".
+        """
+        return cls._by("triangular", p)
+
+    @classmethod
+    def devore(cls, p: float | str | Fraction) -> Self:
+        """Devore (1977): with probability p the sensitive question, else "yes" is said. A "no" proves "no"."""
+        return cls._by("devore", p)
+
+    @classmethod
+    def mangat_singh(cls, first: float | str | Fraction, p: float | str | Fraction) -> Self:
+        """Mangat and Singh (1990), two stages: with probability ``first`` the truth, else Warner's procedure."""
+        return cls._by("mangat_singh", first, p)
+
+    @classmethod
+    def mangat_singh_singh(cls, p: float | str | Fraction, prevalence: float | str | Fraction) -> Self:
+        """Mangat, Singh and Singh (1992): "yes" people say so; others "no" with probability p, else a harmless one."""
+        return cls._by("mangat_singh_singh", p, prevalence)
+
+    @classmethod
+    def two_stage_unrelated(
+        cls, first: float | str | Fraction, p: float | str | Fraction, prevalence: float | str | Fraction
+    ) -> Self:
+        """Mangat (1992), two stages: with probability ``first`` the truth, else the unrelated-question procedure."""
+        return cls._by("two_stage_unrelated", first, p, prevalence)
+
+    @classmethod
+    def singh_joarder(cls, p: float | str | Fraction) -> Self:
+        """Singh and Joarder (1997): Warner's procedure, repeated once by "yes" people who would have to say "no"."""
+        return cls._by("singh_joarder", p)
+
+    @classmethod
+    def extended_crosswise(cls, p: float | str | Fraction) -> tuple[Self, Self]:
+        """Extended crosswise model (Heck, Hoffmann and Moshagen 2018): the designs of its two groups.
+
+        In one group the harmless statement holds for a share p of people, in the other for 1 − p. The promise is the
+        same; that both give one prevalence is tested by ``estimate.noncompliance(…, model="extended-crosswise")``.
+        """
+        return cls.crosswise(p), cls.crosswise(1 - probability(p, "extended_crosswise: p"))
+
     @property
     def title(self) -> str:
         """The procedure, where one is followed."""

@@ -65,6 +65,12 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "unrelated": ("p", "prevalence"),
     "mangat": ("p",),
     "kuk": ("yes", "no"),
+    "triangular": ("p",),
+    "devore": ("p",),
+    "mangat_singh": ("first", "p"),
+    "mangat_singh_singh": ("p", "prevalence"),
+    "two_stage_unrelated": ("first", "p", "prevalence"),
+    "singh_joarder": ("p",),
 }
 
 _PROBABILITIES: dict[str, Callable[..., tuple[Fraction, Fraction]]] = {
@@ -75,6 +81,15 @@ _PROBABILITIES: dict[str, Callable[..., tuple[Fraction, Fraction]]] = {
     "unrelated": lambda p, prevalence: (p + (1 - p) * (1 - prevalence), p + (1 - p) * prevalence),
     "mangat": lambda p: (p, Fraction(1)),
     "kuk": lambda yes, no: (1 - no, yes),
+    "triangular": lambda p: (1 - p, Fraction(1)),
+    "devore": lambda p: (p, Fraction(1)),
+    "mangat_singh": lambda first, p: (first + (1 - first) * p,) * 2,
+    "mangat_singh_singh": lambda p, prevalence: (1 - (1 - p) * prevalence, Fraction(1)),
+    "two_stage_unrelated": lambda first, p, prevalence: (
+        1 - (1 - first) * (1 - p) * prevalence,
+        1 - (1 - first) * (1 - p) * (1 - prevalence),
+    ),
+    "singh_joarder": lambda p: (p, 1 - (1 - p) ** 2),
 }
 
 
@@ -113,5 +128,37 @@ _INSTRUCTIONS: dict[str, Callable[..., str]] = {
         "There are two packs of cards. If the statement is true of you, draw from pack A, in which a share of "
         f"{yes} is red; if it is not, draw from pack B, in which a share of {no} is red. Report only whether "
         "your card is red (1) or not (0)."
+    ),
+    "triangular": lambda p: (
+        "You read two statements: the sensitive one, and a harmless one that holds for a share of "
+        f"{p} of people (a birthday in certain months, say). Do not answer either. Report 0 "
+        '("the circle") if neither is true of you; report 1 ("the triangle") if at least one is true.'
+    ),
+    "devore": lambda p: (
+        f"Use a spinner that only you see. With probability {p} answer the sensitive question truthfully. Otherwise "
+        'say "yes", whatever the truth is. Never say which it was.'
+    ),
+    "mangat_singh": lambda first, p: (
+        f"Use a spinner that only you see. With probability {first} say whether the statement is true of you. "
+        f"Otherwise turn a second spinner: with probability {p} it points to A: say whether the statement is true of "
+        "you; otherwise it points to B: say whether the OPPOSITE of the statement is true of you. "
+        'Answer only "yes" or "no", never what the spinners showed.'
+    ),
+    "mangat_singh_singh": lambda p, prevalence: (
+        'If the statement is true of you, say "yes". If it is not, use a spinner that only you see: with probability '
+        f'{p} say "no", otherwise answer an unrelated, harmless question truthfully, to which a known share of '
+        f'{prevalence} of people says "yes".'
+    ),
+    "two_stage_unrelated": lambda first, p, prevalence: (
+        f"Use a spinner that only you see. With probability {first} answer the sensitive question truthfully. "
+        f"Otherwise turn a second spinner: with probability {p} answer the sensitive question truthfully, otherwise an "
+        f'unrelated, harmless one, to which a known share of {prevalence} of people says "yes". Never say which '
+        "question you answered."
+    ),
+    "singh_joarder": lambda p: (
+        f"Use a spinner that only you see. With probability {p} it points to A: say whether the statement is true of "
+        "you. Otherwise it points to B: say whether the OPPOSITE of the statement is true of you. If the statement is "
+        'true of you and this would make you say "no", turn the spinner once more and answer as it then shows. '
+        'Answer only "yes" or "no", never how often you turned it.'
     ),
 }

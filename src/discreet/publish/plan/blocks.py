@@ -34,6 +34,7 @@ from discreet.publish.plan.joint import read_joint
 from discreet.publish.plan.large_domains import frequencies_mechanism
 from discreet.publish.plan.near import NEAR_MECHANISMS, near_mechanism
 from discreet.publish.plan.numeric import read_numeric
+from discreet.publish.plan.row_designs import waiting_block
 from discreet.publish.plan.unbiased import unbiased_block, unbiased_mechanism
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def read_block(section: Section, files: PlanFiles) -> tuple[Block, Design[Mechan
         domain = WithBlank(domain)
     if section.flag("collected"):
         return _collected(section, columns, domain, missing, mechanism, files)
-    for key in ("by", "designs", *PROCEDURES):
+    for key in ("by", "designs", "parameters", "extended_crosswise", *PROCEDURES):
         if key in section:
             raise PlanError(f"{section.at(key)} describes answers that respondents randomised; add collected = true")
     if mechanism is None:
@@ -191,11 +192,17 @@ def _collected(
 ) -> tuple[Block, Design[Mechanism] | None]:
     """Answers that were randomised before they were collected: one design, or one per group of rows."""
     by = section.text("by")
-    if (by is None) != ("designs" not in section):
-        raise PlanError(f"{section.path} needs both by and designs, or neither")
+    if "parameters" in section:
+        others = (*_OPTIONS, *PROCEDURES, "mechanism", "designs", "extended_crosswise")
+        _refuse(section, others, "cannot stand beside parameters")
+        labels = _reports(section, domain, BinaryResponse.direct())
+        return waiting_block(section, columns, domain, labels, missing), None
+    named = [key for key in ("designs", "extended_crosswise") if key in section]
+    if (by is None) != (not named) or len(named) > 1:
+        raise PlanError(f"{section.path} needs both by and designs (or extended_crosswise), or neither")
     if by is not None:
         _refuse(section, (*_OPTIONS, *PROCEDURES, "mechanism"), "cannot stand beside designs")
-        designs = _designs(section, domain, files)
+        designs = _designs(section, domain, files) if named == ["designs"] else _extended_crosswise(section, domain)
         reports = _reports(section, domain, next(iter(designs.values())))
         with at(section.path):
             block = DesignsByRow(
@@ -230,6 +237,16 @@ def _designs(section: Section, domain: FiniteDomain, files: PlanFiles) -> dict[s
     if len({design.shape[1] for design in designs.values()}) > 1:
         raise PlanError(f"{path}: every design must give the same number of reports")
     return designs
+
+
+def _extended_crosswise(section: Section, domain: FiniteDomain) -> dict[str, FiniteMechanism]:
+    """The two groups of the extended crosswise model: a share p in one, 1 − p in the other."""
+    table = Section(section.get("extended_crosswise"), section.at("extended_crosswise"), ("p", "groups"))
+    groups = table.columns("groups")
+    if len(groups) != 2 or not isinstance(domain, Binary):
+        raise PlanError(f"{table.path} is a yes/no design of two groups: p, and groups = [one, other]")
+    with at(table.at("p")):
+        return dict(zip(groups, BinaryResponse.extended_crosswise(table.required("p")), strict=True))
 
 
 def _design(section: Section, domain: FiniteDomain, files: PlanFiles) -> FiniteMechanism:

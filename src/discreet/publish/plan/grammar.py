@@ -16,6 +16,7 @@ from typing import Any
 from discreet import limits
 from discreet.arguments import shown
 from discreet.errors import InputError, PlanError
+from discreet.mechanisms.procedures import PARAMETERS
 from discreet.plain_text import has_control
 
 #: The newest format of a plan that this version reads.
@@ -45,7 +46,7 @@ COLLECT = (
 QUESTION = ("column", "text", "help", "choices", "input", "required", "when")
 
 #: Designs that a respondent can follow; see ``mechanisms.BinaryResponse``.
-PROCEDURES = ("direct", "warner", "crosswise", "forced", "unrelated", "mangat", "kuk")
+PROCEDURES = tuple(PARAMETERS)
 DESIGN = (*PROCEDURES, "matrix", "file")
 #: Keys of mechanisms that report near the truth.
 NEAR = ("high", "prior", "missing_loss", "worst")
@@ -66,6 +67,8 @@ PRIVATE = (
     "collected",
     "by",
     "designs",
+    "parameters",
+    "extended_crosswise",
     "label",
     "margin",
     "repeat",

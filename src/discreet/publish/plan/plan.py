@@ -32,6 +32,7 @@ from discreet.publish.plan.labels import LabelSpec, read_label
 from discreet.publish.plan.margins import split_by_margins
 from discreet.publish.plan.questions import Question, read_questions
 from discreet.publish.plan.repeat import with_repeat
+from discreet.publish.plan.row_designs import RowDesigns, check_row_designs, read_row_designs
 from discreet.publish.plan.survey import read_survey
 
 if TYPE_CHECKING:
@@ -107,6 +108,8 @@ class Plan:
     designs: tuple[Design[Mechanism] | None, ...] = field(default=(), repr=False)
     collection: Collect | None = field(default=None, repr=False)
     questions: tuple[Question, ...] = field(default=(), repr=False)
+    #: Blocks, by position, whose designs stand in columns of the answers. Until those are read it promises nothing.
+    row_designs: tuple[tuple[int, RowDesigns], ...] = field(default=(), repr=False)
     #: How ε was split over blocks that state margins; None where every block states its own.
     split: BudgetSplit | None = field(default=None, repr=False, compare=False)
 
@@ -182,6 +185,9 @@ class Plan:
         sections, split = split_by_margins(sections, budget, files)
         blocks, designs = zip(*(read_block(section, files) for section in sections), strict=True)
         blocks = tuple(with_repeat(*pair, budget) for pair in zip(sections, blocks, strict=True))
+        row_designs = read_row_designs(sections)
+        check_row_designs(row_designs, public, blocks, budget, asked="question" in top)
+        public = (*public, *(spec.by for _, spec in row_designs))
         _check_columns(public, blocks, budget)
         missing_values = _missing_values(top, blocks)
         order = top.section("output", OUTPUT).choice("order", ("shuffle", "keep")) or "shuffle"
@@ -207,6 +213,7 @@ class Plan:
             designs=designs,
             collection=collect,
             questions=read_questions(top, collect, public, blocks),
+            row_designs=row_designs,
             split=split,
         )
 
@@ -228,7 +235,7 @@ class Plan:
     def check_budget(self) -> None:
         """Refuse a plan that needs more than its budget, before any private value is read."""
         limit = self.budget.epsilon
-        if limit is None:
+        if limit is None or self.row_designs:  # those are checked when they are known
             return
         needed = self.guarantee
         if not needed.fits(limit, self.budget.delta):
@@ -267,6 +274,7 @@ class Plan:
             "public columns are read."
             for i, spec in self.labels
         )
+        lines.extend(spec.summary() for _, spec in self.row_designs)
         if self.budget.rows_per_person is None:
             lines.append("Rows per person are not declared, so the promise is about a row, not about a person.")
         return "\n".join(lines)

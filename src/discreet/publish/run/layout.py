@@ -27,6 +27,7 @@ from discreet.manifest import Block
 from discreet.manifest.blocks import Cells
 from discreet.manifest.reading import decoded, report_type
 from discreet.publish.plan import Plan
+from discreet.publish.run.answers import ReadAs, encode_answers
 from discreet.publish.run.memoising import memoised
 from discreet.publish.run.plain import plain_column, plain_type
 from discreet.randomness import Randomness
@@ -63,6 +64,11 @@ class Layout:
     @cached_property
     def clipped(self) -> dict[str, int]:
         """How many numbers of each column were moved to the bounds of its box; for the terminal only."""
+        return {}
+
+    @cached_property
+    def read_as(self) -> dict[str, ReadAs]:
+        """Answers of each collected column that were written in another way than declared, and what they mean."""
         return {}
 
     @cached_property
@@ -122,11 +128,13 @@ class Layout:
 
     def _codes(self, block: Block, name: str, column: pa.Array, first_row: int) -> Cells:
         try:
-            cells = block.encode(name, column, text=self.text)
+            cells, read = encode_answers(block, name, column, text=self.text)
         except DomainError as error:
             raise error.at(column=name, first_row=first_row) from None
-        if cells.moved:
-            with _COUNTING:
+        with _COUNTING:
+            if read:
+                self.read_as[name] = self.read_as.get(name, ReadAs()) + read
+            if cells.moved:
                 self.clipped[name] = self.clipped.get(name, 0) + cells.moved
         return cells
 

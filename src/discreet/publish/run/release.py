@@ -26,6 +26,7 @@ from discreet.manifest.signature import SigningKey
 from discreet.manifest.tables import CSV, rows_per_batch
 from discreet.publish.plan import Plan, as_plan
 from discreet.publish.plan.numeric import ClippedWarning
+from discreet.publish.run.answers import AnswersReadWarning, sentence
 from discreet.publish.run.appending import AppendedOutput, Earlier, check_appending
 from discreet.publish.run.batching import rebatched
 from discreet.publish.run.entry import Entry, Fingerprint
@@ -37,6 +38,7 @@ from discreet.publish.run.memoising import MEMOISED_SOURCE, Wave, checked_memo, 
 from discreet.publish.run.options import check_progress, inputs_of, local_engine, signing_key_of
 from discreet.publish.run.persons import PersonCounter
 from discreet.publish.run.plain import PublicTypes
+from discreet.publish.run.row_designs import with_designs_read
 from discreet.publish.run.shuffle import Shuffler
 from discreet.publish.run.sources import Source, open_source
 from discreet.publish.run.targets import check_output
@@ -166,7 +168,9 @@ def collect(table: Any, plan: Plan) -> Release:
         for batch in work.encoded(None):
             digest.update(batch)
             target.write(work.layout.decode(batch))
-        return target.commit(replace(work.manifest(None, shuffled=False), content=digest.content()))
+        done = target.commit(replace(work.manifest(None, shuffled=False), content=digest.content()))
+    work.tell()
+    return done
 
 
 class Work:
@@ -207,7 +211,7 @@ class Work:
         if output is not None and not isinstance(output, (str, os.PathLike)):
             raise ReleaseError(f"output must be a path, not {type(output).__name__}")
         chosen.check_budget()
-        chosen = with_labels_designed(chosen, source)
+        chosen, source = with_designs_read(with_labels_designed(chosen, source), source)
         chosen.check_budget()
         table = open_source(source, chosen.missing_values, delimiter=chosen.delimiter, encoding=chosen.encoding)
         inputs = inputs_of(table, chosen, book, key)
@@ -321,11 +325,13 @@ class Work:
         manifest = self.manifest(chance, shuffled=self.plan.order == "shuffle")
         manifest = with_files(replace(manifest, content=digest.content(), digest=target.digest), target.finish())
         done = target.commit(manifest if key is None else manifest.signed(key))
-        self._tell_clipped()
+        self.tell()
         return done
 
-    def _tell_clipped(self) -> None:
-        """What was moved to the bounds of a box is about private data: said here, written nowhere."""
+    def tell(self) -> None:
+        """Steps that changed cells: said here, written nowhere, since what was clipped is about private data."""
+        for name, read in self.layout.read_as.items():
+            warnings.warn(sentence(name, read), AnswersReadWarning, stacklevel=3)
         for name, count in self.layout.clipped.items():
             if count:
                 warnings.warn(

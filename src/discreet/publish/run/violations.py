@@ -12,6 +12,7 @@ from discreet.domains import FiniteDomain
 from discreet.domains.columns import is_text
 from discreet.errors import DomainError
 from discreet.manifest import Block
+from discreet.publish.run.answers import encode_answers
 from discreet.publish.run.layout import Layout
 from discreet.publish.run.sources import Source
 
@@ -57,7 +58,7 @@ def violations(source: Source, layout: Layout, blocks: tuple[Block, ...]) -> lis
 def _add(found: dict[str, Violations], block: Block, name: str, cells: pa.Array, first_row: int, text: bool) -> None:
     def error_of(part: pa.Array) -> DomainError | None:
         try:
-            block.encode(name, part, text=text)
+            encode_answers(block, name, part, text=text)
         except DomainError as error:
             return error
         return None

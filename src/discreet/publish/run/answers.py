@@ -1,0 +1,91 @@
+"""Answers that mean a declared value and are written in another way: ``1.0`` or ``TRUE`` where "1" is declared.
+
+Only for answers that respondents randomised, which are no secret: what was read as what is said, value by value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from discreet.domains import FiniteDomain
+from discreet.errors import DomainError
+from discreet.manifest import Block
+from discreet.manifest.blocks import Cells
+from discreet.plain_text import one_line
+
+#: Declared values, and different answers of a batch, up to which a meaning is looked for.
+_FEW = 64
+_WORDS = {"true": 1.0, "false": 0.0}
+
+#: How often an answer, as it was written, was read as a declared value.
+ReadAs = Counter[tuple[str, str]]
+
+
+class AnswersReadWarning(UserWarning):
+    """Answers were written in another way than declared, and read as the declared value that they mean."""
+
+
+def encode_answers(block: Block, name: str, cells: pa.Array, *, text: bool) -> tuple[Cells, ReadAs]:
+    """Codes of answers; where they are written in another way than declared, of the values that they mean."""
+    try:
+        return block.encode(name, cells, text=text), Counter()
+    except DomainError:
+        meant = _as_declared(block.reports_of(name), cells)
+        if not block.collected or meant is None:
+            raise
+    declared, read = meant
+    return block.encode(name, declared), read
+
+
+def _as_declared(domain: Any, cells: pa.Array) -> tuple[pa.Array, ReadAs] | None:
+    """The declared values that all of these cells mean; None when that is not certain for every one of them."""
+    plain = cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
+    if not isinstance(domain, FiniteDomain) or domain.size > _FEW or pa.types.is_nested(plain.type):
+        return None
+    labels = list(domain.labels)
+    meanings = {_number(label): label for label in labels}
+    if None in meanings or len(meanings) < len(labels):  # words, or "1" beside "01"
+        return None
+    read: ReadAs = Counter()
+    declared: dict[Any, Any] = {None: None}
+    for entry in pc.value_counts(plain)[: _FEW + 1]:
+        value = entry["values"].as_py()
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            declared[value] = None
+            continue
+        if _number(value) not in meanings or len(declared) > _FEW:
+            return None
+        label = meanings[_number(value)]
+        declared[value] = label
+        if str(value) != str(label):
+            read[one_line(str(value)), one_line(str(label))] += entry["counts"].as_py()
+    coded = plain.dictionary_encode()
+    meant = [declared.get(value) for value in coded.dictionary.to_pylist()]
+    return pa.array(meant).take(coded.indices), read
+
+
+def _number(value: Any) -> float | None:
+    """What a label or an answer says as a number; None for words."""
+    if isinstance(value, str):
+        word = value.strip().casefold()
+        try:
+            number = _WORDS.get(word)
+            number = float(word) if number is None else number
+        except ValueError:
+            return None
+    elif isinstance(value, (bool, int, float)):
+        number = float(value)
+    else:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def sentence(column: str, read: ReadAs) -> str:
+    """What was done, for people."""
+    listed = ", ".join(f'{times:,} of {written} as "{label}"' for (written, label), times in sorted(read.items()))
+    return f'column "{one_line(column)}": answers were read as the declared values that they mean: {listed}'
