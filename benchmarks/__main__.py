@@ -18,10 +18,11 @@ from benchmarks.bipartite import bipartite_results
 from benchmarks.collector import collector_results
 from benchmarks.cyclic import cyclic_results
 from benchmarks.estimating import estimate_results
+from benchmarks.five_columns import five_column_results
 from benchmarks.integrity import integrity_results
 from benchmarks.laplace import laplace_results
 from benchmarks.learning import learning_results
-from benchmarks.measure import RESULTS, Result, quietest_core
+from benchmarks.measure import RESULTS, Result, compile_sources, quietest_core
 from benchmarks.peers import peer_results
 from benchmarks.privatise import binary_results, category_results
 from benchmarks.regression import regression_results
@@ -46,6 +47,7 @@ def suites(rows: int, *, quick: bool) -> dict[str, Callable[[], Iterator[Result]
         "peers": lambda: peer_results(small),
         "estimate": lambda: estimate_results(large, 5),
         "release": lambda: release_results(rows, 5),
+        "five-columns": lambda: five_column_results(rows, 1),
         "integrity": lambda: integrity_results(small, 5),
         "attributes": lambda: attribute_results(quick=quick),
         "regression": lambda: regression_results(small, 9),
@@ -102,8 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--only",
         action="append",
         metavar="NAME",
-        help="binary, categories, peers, estimate, release, integrity, regression, several, bipartite, attributes, "
-        "laplace, cyclic, start-up, collector",
+        help="binary, categories, peers, estimate, release, five-columns, integrity, regression, several, bipartite, "
+        "attributes, laplace, cyclic, start-up, collector",
     )
     parser.add_argument("--rows", type=int, help="rows of the file that is released (default: 10⁸, quick 10⁷)")
     parser.add_argument("--core", type=int, help="the core to run on (default: the quietest)")
@@ -115,6 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error(f"--only must be one of {', '.join(available)}, not {name!r}")
     core = quietest_core() if chosen.core is None else chosen.core
     os.sched_setaffinity(0, {core})  # processes that are started inherit it
+    compile_sources()
     heading = versions(core)
     print(heading, flush=True)
     results: list[Result] = []

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import compileall
 import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -114,6 +115,7 @@ class Run:
 # A process inherits the peak memory of the process that started it, so a small one in between starts it.
 _LAUNCHER = """
 import json, os, subprocess, sys, time
+os.sched_setaffinity(0, json.loads(sys.argv.pop(1)))
 start = time.perf_counter()
 child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 errors = child.stderr.read().decode(errors="replace")
@@ -123,14 +125,30 @@ print(json.dumps({"seconds": time.perf_counter() - start, "peak": usage.ru_maxrs
 """
 
 
-def run_process(command: Sequence[str | Path]) -> Run:
-    """Run a command to its end; wall-clock time and peak resident memory of that process alone."""
-    launcher = [sys.executable, "-I", "-S", "-c", _LAUNCHER, *map(str, command)]
+def run_process(command: Sequence[str | Path], cores: Collection[int] | None = None) -> Run:
+    """Run a command to its end; wall-clock time and peak resident memory of that process alone.
+
+    ``cores`` are those that it may use; default: those of this process.
+    """
+    chosen = json.dumps(sorted(os.sched_getaffinity(0) if cores is None else cores))
+    launcher = [sys.executable, "-I", "-S", "-c", _LAUNCHER, chosen, *map(str, command)]
     done = subprocess.run(launcher, capture_output=True, text=True, check=True, cwd=ROOT)
     report = json.loads(done.stdout)
     if report["code"] != 0:
         raise RuntimeError(f"{' '.join(map(str, command))} failed:\n{report['errors'].strip()}")
     return Run(report["seconds"], report["peak"])
+
+
+def compile_sources() -> None:
+    """Have the package compiled, as it is once it is installed; a work tree may not be."""
+    if not compileall.compile_dir(ROOT / "src" / "discreet", quiet=1):
+        raise RuntimeError("the package does not compile")
+
+
+def two_cores() -> set[int]:
+    """The core of this process and one more."""
+    here = min(os.sched_getaffinity(0))
+    return {here, next(core for core in range(os.cpu_count() or 1) if core != here)}
 
 
 def quietest_core(wait: float = 0.5) -> int:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import discreet
@@ -108,3 +110,22 @@ def test_errors_form_one_family():
     """One except clause catches everything that discreet raises on purpose."""
     for name in discreet.errors.__all__:
         assert issubclass(getattr(discreet, name), discreet.DiscreetError)
+
+
+@pytest.mark.parametrize("order", ["keep", "shuffle"])
+def test_a_release_does_without_pandas(tmp_path, order):
+    """Its import takes longer than the release of a small table; Arrow would load it for any list or array."""
+    plan = {
+        "output": {"order": order},
+        "private": [{"columns": ["a"], "epsilon": 1.0}, {"columns": ["b"], "epsilon": 1.0}],
+    }
+    for block, domain in zip(plan["private"], ({"binary": [False, True]}, {"ordinal": ["x", "y", "z"]}), strict=True):
+        block |= {"domain": domain, "mechanism": "randomized-response"}
+    pq.write_table(pa.table({"a": [True, False] * 50, "b": ["x", "z"] * 50}), tmp_path / "in.parquet")
+    code = (
+        "import sys, discreet; from pathlib import Path; folder = Path(sys.argv[1])\n"
+        f"discreet.release(folder / 'in.parquet', {plan!r}, folder / 'out.parquet', ledger=None)\n"
+        "print('pandas' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -10,7 +10,7 @@ import pytest
 
 from discreet import InputError, Randomness
 from discreet.engines import Local
-from discreet.engines.ahead import ahead
+from discreet.engines.ahead import Beside, ahead
 from discreet.engines.engine import repeated
 
 TOWNS = ["n", "s", None, "n", "e", "s", "n"]
@@ -131,3 +131,39 @@ def test_rows_come_back_from_counts():
     for step in (1, 2, 100):
         rows = [row for batch in repeated(keys, np.array([2, 0, 3]), step) for row in batch.to_pylist()]
         assert rows == [{"town": "n", "code": 1}] * 2 + [{"town": "s", "code": 3}] * 3
+
+
+@pytest.mark.parametrize("threads", [False, True])
+def test_calls_beside_run_in_their_order(threads):
+    """One after the other, all of them before the end."""
+    done = []
+    with Beside(threads=threads) as beside:
+        for number in range(100):
+            beside.call(done.append, number)
+    assert done == list(range(100))
+
+
+@pytest.mark.parametrize("threads", [False, True])
+@pytest.mark.parametrize("further", [0, 1])
+def test_an_error_beside_is_not_lost(threads, further):
+    """It comes with the next call, or at the end."""
+
+    def work():
+        with Beside(threads=threads) as beside:
+            for number in range(1 + further):
+                beside.call(lambda number=number: 1 // number)
+
+    with pytest.raises(ZeroDivisionError):
+        work()
+
+
+def test_an_error_of_the_caller_goes_before_one_beside():
+    """What the caller was doing is what failed first for whoever reads the message."""
+
+    def work():
+        with Beside(threads=True) as beside:
+            beside.call(lambda: 1 // 0)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        work()

@@ -295,3 +295,19 @@ def test_compression_is_the_default_one(out):
     release(pa.table({"cheated": np.arange(1000) % 2 == 0}), plan_of(BOOL), out / "out.parquet")
     column = pq.read_metadata(out / "out.parquet").row_group(0).column(0)
     assert column.compression == "SNAPPY"
+
+
+def test_the_file_says_where_no_cell_can_be_blank(tmp_path):
+    """Reports that cannot be blank are written so, with no least and largest of a group; public cells as ever."""
+    table = pa.table({"cheated": ["no", "yes", None] * 5, "smokes": ["no", "yes", "no"] * 5, "age": list(range(15))})
+    plan = plan_of(block_of(missing="public"), block_of(columns=["smokes"]), public=[{"columns": ["age"]}])
+    first = release(table, plan, tmp_path / "out.parquet")
+    for out in (first, Release.open(first.path).save(tmp_path / "two.pq")):
+        stored = pq.ParquetFile(out.path)
+        fields = {field.name: field.nullable for field in stored.schema_arrow}
+        assert fields == {"age": True, "cheated": True, "smokes": False}
+        group = stored.metadata.row_group(0)
+        has = {group.column(i).path_in_schema: group.column(i).is_stats_set for i in range(3)}
+        assert has == {"age": True, "cheated": False, "smokes": False}
+        assert out.to_arrow()["cheated"].null_count == 5
+        assert Release.open(out.path).to_arrow()["smokes"].null_count == 0

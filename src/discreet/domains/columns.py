@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from discreet.domains.buffers import array_of, array_of_list, bits_of
 from discreet.errors import DomainError
 
 
@@ -42,7 +43,8 @@ def _convert(values: Any) -> pa.Array | pa.ChunkedArray:
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
     if isinstance(values, (list, tuple)):
-        return pa.array(values, from_pandas=True)
+        plain = array_of_list(values)
+        return pa.array(values, from_pandas=True) if plain is None else plain
     if hasattr(values, "__arrow_c_array__"):
         return pa.array(values)
     if hasattr(values, "__arrow_c_stream__"):
@@ -52,6 +54,8 @@ def _convert(values: Any) -> pa.Array | pa.ChunkedArray:
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
             raise TypeError
+        if values.dtype.kind in "iuf" and values.dtype.isnative:
+            return array_of(values)
         if values.dtype.kind in "iufb":
             return pa.array(values)
         return pa.array(values.tolist(), from_pandas=True)
@@ -65,4 +69,4 @@ def is_text(kind: pa.DataType) -> bool:
 
 def first_true(mask: pa.Array) -> int:
     """Position of the first true entry; null counts as false."""
-    return int(np.flatnonzero(pc.fill_null(mask, False).to_numpy(zero_copy_only=False))[0])
+    return int(np.flatnonzero(bits_of(pc.fill_null(mask, False)))[0])

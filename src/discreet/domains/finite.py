@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
 from discreet.domains.base import Domain
+from discreet.domains.buffers import blanks_of, numbers_of
 from discreet.domains.columns import as_arrow, first_true
 from discreet.errors import DomainError
 
@@ -56,7 +57,7 @@ class FiniteDomain(Domain):
             raise DomainError(
                 "a value is not in the domain", row=row, expected=self.describe(), value=array[row].as_py()
             )
-        return self._as_numpy(pc.fill_null(codes, 0)), codes.is_null().to_numpy(zero_copy_only=False)
+        return self._as_numpy(pc.fill_null(codes, 0)), blanks_of(codes)
 
     def _encode_dictionary(self, array: pa.DictionaryArray) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         """Encode the dictionary once and look the codes up; entries that no row uses need not be valid."""
@@ -67,7 +68,7 @@ class FiniteDomain(Domain):
         return self._as_numpy(codes), None
 
     def _as_numpy(self, codes: pa.Array) -> NDArray[Any]:
-        return np.asarray(codes.to_numpy(zero_copy_only=False)).astype(self.code_dtype, copy=False)
+        return numbers_of(codes).astype(self.code_dtype, copy=False)
 
     def _checked_codes(self, codes: ArrayLike) -> NDArray[Any]:
         array = arguments.array(codes, "codes", DomainError)

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet import limits
+from discreet.domains.buffers import array_of, blanks_of, numbers_of
 from discreet.domains.columns import as_arrow, first_true, is_text
 from discreet.errors import DomainError
 
@@ -163,7 +164,7 @@ class RangeLabels(Labels):
 
     def lookup(self, values: pa.Array) -> pa.Array:
         """By arithmetic: (value − start)/step where that is a whole number in range."""
-        numbers_ = pc.fill_null(values, self._range.start).to_numpy()
+        numbers_ = numbers_of(pc.fill_null(values, self._range.start) if values.null_count else values)
         # Compare first and subtract later: a subtraction could wrap around.
         low, high = min(self._range[0], self._range[-1]), max(self._range[0], self._range[-1])
         inside = (numbers_ >= low) & (numbers_ <= high)
@@ -171,7 +172,8 @@ class RangeLabels(Labels):
         if abs(self._range.step) != 1:
             inside &= steps % self._range.step == 0
         codes = steps // self._range.step
-        return pa.array(codes, mask=~inside | values.is_null().to_numpy(zero_copy_only=False))
+        outside = ~inside if values.null_count == 0 else ~inside | blanks_of(values)
+        return array_of(codes, outside if outside.any() else None)
 
     def numbers(self) -> NDArray[np.float64]:
         """The range as floats."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments, limits
+from discreet.domains.buffers import array_of, bits_of
 from discreet.domains.columns import is_text
 from discreet.domains.finite import FiniteDomain
 from discreet.domains.labels import ArrayLabels, RangeLabels, make_labels
@@ -66,7 +67,7 @@ class ListedDomain(FiniteDomain):
     def decode_arrow(self, codes: NDArray[Any]) -> pa.Array:
         """Values of codes, in Arrow."""
         if is_text(self._labels.arrow_type):
-            return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), self._labels.arrow())
+            return pa.DictionaryArray.from_arrays(array_of(codes.astype(np.int32)), self._labels.arrow())
         return pa.array(self._labels.take(codes), type=self._labels.arrow_type)
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,7 +99,7 @@ class Binary(ListedDomain):
             if isinstance(values, np.ndarray) and values.dtype == np.bool_ and values.ndim == 1:
                 return values.astype(np.uint8), None
             if isinstance(values, pa.BooleanArray) and values.null_count == 0:
-                return _unpacked(values), None
+                return bits_of(values), None
         return super().encode_with_missing(values)
 
     @property
@@ -119,15 +120,6 @@ class Binary(ListedDomain):
         if not isinstance(values, list) or len(values) != 2:
             raise ManifestError("a binary domain in the manifest is damaged: it needs two values")
         return cls(*values)
-
-
-def _unpacked(values: pa.BooleanArray) -> NDArray[np.uint8]:
-    """Bits as bytes, straight from the buffer: Arrow's own conversion goes through pandas."""
-    bits = np.frombuffer(values.buffers()[1], np.uint8) if len(values) else np.empty(0, np.uint8)
-    first = values.offset // 8
-    start = values.offset % 8
-    last = (values.offset + len(values) + 7) // 8
-    return np.unpackbits(bits[first:last], bitorder="little")[start : start + len(values)]
 
 
 @dataclass(frozen=True, init=False, repr=False)

@@ -1,12 +1,14 @@
-"""A step of a pipeline that runs in a thread of its own, a little ahead of whoever takes what it makes."""
+"""Steps of a pipeline that run in a thread of their own: a little ahead of whoever takes what they make, or beside."""
 
 from __future__ import annotations
 
 import contextlib
 import queue
 import threading
-from collections.abc import Generator, Iterable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 Item = TypeVar("Item")
 
@@ -55,3 +57,49 @@ def ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
     finally:
         stop.set()
         thread.join()
+
+
+class Beside:
+    """Calls that run one after the other while the caller goes on with something else.
+
+    Parameters
+    ----------
+    threads : bool
+        Whether there is a thread for them; without one they run at once.
+
+    Examples
+    --------
+    >>> done = []
+    >>> with Beside(threads=True) as beside:
+    ...     beside.call(done.append, 1)
+    ...     beside.call(done.append, 2)
+    >>> done
+    [1, 2]
+    """
+
+    def __init__(self, *, threads: bool) -> None:
+        self._pool = ThreadPoolExecutor(1, "discreet-beside") if threads else None
+        self._last: Future[Any] | None = None
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Have it done; an error of the call before comes here."""
+        if self._pool is None:
+            function(*arguments)
+            return
+        self._settle()
+        self._last = self._pool.submit(function, *arguments)
+
+    def _settle(self) -> None:
+        if self._last is not None:
+            self._last.result()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+        if error is None:
+            self._settle()

@@ -34,6 +34,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.domains import Domain, FiniteDomain
+from discreet.domains.buffers import bits_of, numbers_of
 from discreet.domains.columns import is_text
 from discreet.errors import ReleaseError
 
@@ -83,7 +84,7 @@ class ReportForm(ColumnForm):
         """One integer per cell."""
         wide = pa.from_numpy_dtype(self.dtype)
         codes = cells if cells.type == wide else cells.cast(wide)
-        yield _little(_filled(codes, self.size).to_numpy())
+        yield _little(numbers_of(_filled(codes, self.size)))
 
 
 @dataclass(frozen=True)
@@ -208,21 +209,27 @@ def _variable(cells: pa.Array) -> Iterator[Any]:
     wide = pa.large_binary()
     if not pa.types.is_string(cells.type) and not pa.types.is_large_string(cells.type):
         cells = cells.cast(wide)
-    yield from _lengths(pc.binary_length(cells))
-    if cells.null_count:  # a blank may hide bytes of its own
-        cells = pc.fill_null(cells, pa.scalar("" if is_text(cells.type) else b"", cells.type))
-    if len(cells) == 0:
-        return
-    narrow = pa.types.is_string(cells.type)
+    lengths = pc.binary_length(cells)
+    yield from _lengths(lengths)
+    content = _content(cells)
+    if cells.null_count and len(content) != (pc.sum(lengths).as_py() or 0):  # a blank hides bytes of its own
+        content = _content(pc.fill_null(cells, pa.scalar("" if is_text(cells.type) else b"", cells.type)))
+    yield content
+
+
+def _content(cells: pa.Array) -> Any:
+    """The bytes from the first cell to the last, in one buffer."""
     _, ends, content = cells.buffers()
-    offsets = np.frombuffer(ends, np.int32 if narrow else np.int64)[cells.offset : cells.offset + len(cells) + 1]
-    if content is not None:
-        yield content.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+    if len(cells) == 0 or content is None:
+        return b""
+    kind = np.int32 if pa.types.is_string(cells.type) else np.int64
+    offsets = np.frombuffer(ends, kind)[cells.offset : cells.offset + len(cells) + 1]
+    return content.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
 
 
 def _lengths(lengths: pa.Array) -> Iterator[Any]:
     """One more than the length, so that 0 is left for a blank."""
-    counts = np.asarray(_filled(lengths, -1).to_numpy())
+    counts = numbers_of(_filled(lengths, -1))
     longest = int(counts.max(initial=0)) + 1
     narrow = np.min_scalar_type(longest)
     yield bytes([narrow.itemsize])
@@ -244,12 +251,12 @@ def _values(cells: pa.Array) -> tuple[int, Any]:
     if pa.types.is_decimal(kind):
         return _decimals(cells)
     if pa.types.is_boolean(kind):
-        return 1, _filled(cells, False).to_numpy(zero_copy_only=False).view(np.uint8)
+        return 1, bits_of(_filled(cells, False))
     if pa.types.is_date(kind):
         cells = cells.cast(pa.date32()).cast(pa.int32())
     elif _is_clock(kind):
         cells = _ticks(cells)
-    values = _filled(cells, 0).to_numpy()
+    values = numbers_of(_filled(cells, 0))
     if values.dtype.kind in "iu":
         values = values.astype(_narrowest(values), copy=False)
     return values.dtype.itemsize, _little(values)
@@ -291,7 +298,7 @@ def _filled(cells: pa.Array, value: Any) -> pa.Array:
 
 
 def _blanks(cells: pa.Array) -> NDArray[np.uint8]:
-    return np.asarray(cells.is_null().to_numpy(zero_copy_only=False)).view(np.uint8)
+    return bits_of(cells.is_null())
 
 
 def _little(values: NDArray[Any]) -> NDArray[Any]:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.domains import Domain, FiniteDomain
+from discreet.domains.buffers import array_of, blanks_of, numbers_of
 from discreet.domains.columns import is_text
 from discreet.errors import DomainError, ReleaseError
 from discreet.manifest.canonical_form import form_of
@@ -70,7 +71,7 @@ class ReleasedColumn:
 
     def _read_reports(self, reports: Domain, cells: pa.Array, first_row: int) -> pa.Array:
         if cells.null_count and not self._blanks:
-            row = first_row + int(np.flatnonzero(cells.is_null().to_numpy(zero_copy_only=False))[0])
+            row = first_row + int(np.flatnonzero(blanks_of(cells))[0])
             raise ReleaseError(
                 f'column "{self.name}", row {row} (counted from 0) is blank, but no blank was released; '
                 "the table was changed"
@@ -92,7 +93,7 @@ class ReleasedColumn:
         """Reports as codes, null where there is none; public cells as they are stored, without dictionaries."""
         if self.reports is not None:
             codes, missing = self._encoded(self.reports, cells, first_row)
-            return pa.array(codes, mask=missing)
+            return array_of(codes, missing)
         return cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
 
 
@@ -118,6 +119,6 @@ def decoded(domain: Domain, codes: NDArray[Any], missing: NDArray[np.bool_] | No
     if missing is None:
         return values
     if pa.types.is_dictionary(values.type):
-        indices = pa.array(values.indices.to_numpy(zero_copy_only=False), mask=missing)
+        indices = array_of(numbers_of(values.indices), missing)
         return pa.DictionaryArray.from_arrays(indices, values.dictionary)
     return pc.if_else(pa.array(missing), pa.scalar(None, values.type), values)

@@ -128,7 +128,7 @@ class CsvTable(TableFile):
         self.header = _csv_header(path, delimiter, encoding)
 
     @cached_property
-    def schema(self) -> pa.Schema:  # type: ignore[override]  # worked out once
+    def schema(self) -> pa.Schema:
         """Every column is text."""
         return pa.schema([(name, pa.string()) for name in self.header])
 

@@ -11,6 +11,7 @@ null bitmaps of private columns unless the plan says that blanks are public.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from discreet.domains import Domain
+from discreet.domains import Domain, FiniteDomain
+from discreet.domains.buffers import array_of, blanks_of, numbers_of
 from discreet.domains.columns import is_text
 from discreet.errors import DomainError, ReleaseError
 from discreet.manifest import Block
@@ -28,6 +30,7 @@ from discreet.manifest.blocks import Cells
 from discreet.manifest.reading import decoded, report_type
 from discreet.publish.plan import Plan
 from discreet.publish.run.answers import ReadAs, encode_answers
+from discreet.publish.run.arrangement import MAX_KINDS, RowKinds
 from discreet.publish.run.memoising import memoised
 from discreet.publish.run.plain import plain_column, plain_type
 from discreet.randomness import Randomness
@@ -106,6 +109,24 @@ class Layout:
         private = [(name, report_type(reports)) for name, reports in self.reports.items()]
         return pa.schema([*self._public_types.items(), *private])
 
+    @cached_property
+    def blanks(self) -> dict[str, bool]:
+        """Of every private column, whether a released cell can be blank."""
+        return {name: block.missing != "reject" for block in self.plan.blocks for name in block.columns}
+
+    @cached_property
+    def kinds(self) -> RowKinds | None:
+        """The rows that can be released, where they are few: combinations of reports, and nothing that is public."""
+        if self._public_types or not all(isinstance(domain, FiniteDomain) for domain in self.reports.values()):
+            return None
+        blanks = tuple(block.missing == "public" for block in self.plan.blocks for _ in block.columns)
+        sizes = tuple(
+            domain.size + blank
+            for domain, blank in zip(self.reports.values(), blanks, strict=True)
+            if isinstance(domain, FiniteDomain)
+        )
+        return RowKinds(self.coded, sizes, blanks) if math.prod(sizes) <= MAX_KINDS else None
+
     def encode(self, batch: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
         """Check a batch of the source and turn its private cells into codes."""
         public = {
@@ -123,7 +144,7 @@ class Layout:
             for name in block.columns:
                 cells = self._codes(block, name, batch.column(name), first_row)
                 dtype = self.coded.field(name).type.to_pandas_dtype()
-                arrays.append(pa.array(cells.codes.astype(dtype, copy=False), mask=cells.missing))
+                arrays.append(array_of(cells.codes.astype(dtype, copy=False), cells.missing))
         return pa.RecordBatch.from_arrays(arrays, schema=self.coded)
 
     def _codes(self, block: Block, name: str, column: pa.Array, first_row: int) -> Cells:
@@ -148,7 +169,7 @@ class Layout:
                 for place, (codes, missing, _), reports in zip(
                     places, cells, memoised(block, cells, people, key), strict=True
                 ):
-                    arrays[place] = pa.array(reports.astype(codes.dtype, copy=False), mask=missing)
+                    arrays[place] = array_of(reports.astype(codes.dtype, copy=False), missing)
         return pa.RecordBatch.from_arrays(arrays, schema=self.coded)
 
     def randomize(
@@ -169,7 +190,7 @@ class Layout:
             for place, (codes, missing, _), reports in zip(
                 places, cells, block.randomize(cells, randomness), strict=True
             ):
-                arrays[place] = pa.array(reports.astype(codes.dtype, copy=False), mask=missing)
+                arrays[place] = array_of(reports.astype(codes.dtype, copy=False), missing)
         return pa.RecordBatch.from_arrays(arrays, schema=self.coded)
 
     def decode(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -185,9 +206,8 @@ class Layout:
 
 def _as_numpy(codes: pa.Array) -> Cells:
     if codes.null_count == 0:
-        return Cells(codes.to_numpy(), None)
-    missing = codes.is_null().to_numpy(zero_copy_only=False)
-    return Cells(pc.fill_null(codes, 0).to_numpy(), missing)
+        return Cells(numbers_of(codes), None)
+    return Cells(numbers_of(pc.fill_null(codes, 0)), blanks_of(codes))
 
 
 def _check_number(name: str, what: str | None, cells: pa.Array, first_row: int) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from discreet import arguments
 from discreet.engines import Engine, Local, Spark
-from discreet.engines.ahead import ahead
+from discreet.engines.ahead import Beside, ahead
 from discreet.errors import ReleaseError
 from discreet.manifest import Column, Manifest, Release
 from discreet.manifest.canonical_form import column_forms
@@ -28,6 +28,7 @@ from discreet.publish.plan import Plan, as_plan
 from discreet.publish.plan.numeric import ClippedWarning
 from discreet.publish.run.answers import AnswersReadWarning, sentence
 from discreet.publish.run.appending import AppendedOutput, Earlier, check_appending
+from discreet.publish.run.arrangement import CountedRows
 from discreet.publish.run.batching import rebatched
 from discreet.publish.run.entry import Entry, Fingerprint
 from discreet.publish.run.folder_output import FolderOutput, with_files
@@ -46,6 +47,7 @@ from discreet.publish.run.text_cells import check_csv_labels, check_spreadsheet_
 from discreet.publish.run.writing import Output, open_output
 from discreet.randomness import Randomness, resolve
 from discreet.randomness.memoised import MemoKey
+from discreet.randomness.stream import has_cipher
 
 Progress = Callable[[int], object]
 Item = TypeVar("Item")
@@ -256,7 +258,7 @@ class Work:
             return target
         if self.output is not None and self.output.suffix == "":
             return FolderOutput(self.output, self.layout.released, self.layout.coded, overwrite=overwrite)
-        return open_output(self.output, self.layout.released, overwrite=overwrite)
+        return open_output(self.output, self.layout.released, self.layout.blanks, overwrite=overwrite)
 
     def encoded(self, progress: Progress | None) -> Generator[pa.RecordBatch, None, None]:
         """Checked batches of codes, of a fixed size."""
@@ -296,9 +298,13 @@ class Work:
 
     def _ahead(self, batches: Generator[Item, None, None]) -> Generator[Item, None, None]:
         """The same batches, made in a thread of their own when there are threads for it and more than one batch."""
+        return batches if self._alone else ahead(batches)
+
+    @property
+    def _alone(self) -> bool:
+        """Whether there is one thread, or work for one only."""
         known = self.source.table.rows
-        alone = self.engine.workers == 1 or (known is not None and known <= self.batch_rows)
-        return batches if alone else ahead(batches)
+        return self.engine.workers == 1 or (known is not None and known <= self.batch_rows)
 
     def content_digest(self) -> ContentDigest:
         """What takes in the coded batches in the order in which they are published."""
@@ -317,10 +323,10 @@ class Work:
     ) -> Release:
         """Randomise, put in order, write, and sign when there is a key."""
         digest = self.content_digest()
-        with closing(self._reports(chance, progress)) as batches:
+        with closing(self._reports(chance, progress)) as batches, Beside(threads=not self._alone) as beside:
             for batch in batches:
                 going = self._marked(batch)
-                digest.update(going)
+                beside.call(digest.update, going)  # hashing leaves the interpreter to others
                 target.write(self.layout.decode(going))
         manifest = self.manifest(chance, shuffled=self.plan.order == "shuffle")
         manifest = with_files(replace(manifest, content=digest.content(), digest=target.digest), target.finish())
@@ -346,7 +352,7 @@ class Work:
         randomized = self._randomized(chance)
         if chance.secure:  # a seed would be drawn from by two threads, for noise and for the order
             randomized = self._ahead(randomized)
-        with Shuffler(chance, folder) as shuffler, closing(randomized) as batches:
+        with closing(self._shuffler(chance, folder)) as shuffler, closing(randomized) as batches:
             done = 0
             for batch in batches:
                 if shuffled:
@@ -357,6 +363,13 @@ class Work:
                 if progress is not None:
                     progress(done)
             yield from rebatched(shuffler.rows(self.batch_rows), self.batch_rows)
+
+    def _shuffler(self, chance: Randomness, folder: Path | None) -> CountedRows | Shuffler:
+        """What puts the rows in order: their counts alone where there are few kinds of rows."""
+        kinds = self.layout.kinds
+        if kinds is None or not has_cipher():  # without the cipher there are no streams under a key
+            return Shuffler(chance, folder)
+        return CountedRows(kinds, chance, self.engine)
 
     def _randomized(self, chance: Randomness) -> Generator[pa.RecordBatch, None, None]:
         # A seed is drawn from in the order of the batches; secure streams are one for each thread.

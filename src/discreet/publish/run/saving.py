@@ -30,7 +30,8 @@ def save(release: Release, path: str | os.PathLike[str], *, overwrite: bool) -> 
         [(name, release.schema.field(name).type if name in kept else pa.string()) for name in release.columns]
     )
     digest = ContentDigest(column_forms(schema, release.reports, text=to_text))
-    with open_output(output, schema, overwrite=overwrite) as target:
+    blanks = {name: block.missing != "reject" for block in release.manifest.blocks for name in block.columns}
+    with open_output(output, schema, blanks, overwrite=overwrite) as target:
         for coded, read in zip(release.coded(), release.batches(), strict=True):
             public = read if as_read else coded
             codes = [coded[n] if n in release.reports else public[n] for n in release.columns]

@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet.domains.buffers import array_of
 from discreet.publish.run.commit import writing
 from discreet.randomness import Randomness, permutation, uniform
 
@@ -96,7 +97,7 @@ class Shuffler:
         assert self._spill is not None
         bucket = uniform(self._buckets, batch.num_rows, self._randomness, np.uint8)
         counts = np.bincount(bucket, minlength=self._buckets)
-        sorted_batch = batch.take(pa.array(np.argsort(bucket, kind="stable")))
+        sorted_batch = batch.take(array_of(np.argsort(bucket, kind="stable")))
         start = 0
         for number, count in enumerate(counts.tolist()):
             if count:
@@ -122,7 +123,7 @@ class Shuffler:
         whole, self._held = pa.Table.from_batches(self._held).combine_chunks(), []
         order = random_order(whole.num_rows, self._randomness)
         for start in range(0, whole.num_rows, per_batch):
-            yield from whole.take(pa.array(order[start : start + per_batch])).combine_chunks().to_batches()
+            yield from whole.take(array_of(order[start : start + per_batch])).combine_chunks().to_batches()
 
     def close(self) -> None:
         """Let go of the nameless file."""

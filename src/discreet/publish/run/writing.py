@@ -6,10 +6,10 @@ import contextlib
 import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import IO, Any, Self
 
 import pyarrow as pa
@@ -36,12 +36,14 @@ from discreet.publish.run.manifest_file import arrow_schema_entry, footer_entry,
 from discreet.publish.run.targets import refuse_existing
 
 
-def open_output(output: Path | None, schema: pa.Schema, *, overwrite: bool) -> Output:
-    """The writer for a file, or for memory."""
+def open_output(
+    output: Path | None, schema: pa.Schema, blanks: Mapping[str, bool] = MappingProxyType({}), *, overwrite: bool
+) -> Output:
+    """The writer for a file, or for memory; ``blanks`` says of every private column whether a cell can be blank."""
     if output is None:
         return MemoryOutput(schema)
     kind = ParquetOutput if output.suffix.lower() in PARQUET else CsvOutput
-    return kind(output, schema, overwrite=overwrite)
+    return kind(output, schema, blanks, overwrite=overwrite)
 
 
 class Output(ABC):
@@ -111,9 +113,10 @@ class MemoryOutput(Output):
 class FileOutput(Output):
     """Writes under a temporary name that nobody else can read, in the folder of the output, and renames at the end."""
 
-    def __init__(self, path: Path, schema: pa.Schema, *, overwrite: bool) -> None:
+    def __init__(self, path: Path, schema: pa.Schema, blanks: Mapping[str, bool], *, overwrite: bool) -> None:
         self._path = path
         self._schema = schema
+        self._blanks = blanks
         self._overwrite = overwrite
         self._sink: IO[bytes] | None = None
         self._identity: os.stat_result | None = None
@@ -159,19 +162,26 @@ class FileOutput(Output):
 
 
 class ParquetOutput(FileOutput):
-    """A Parquet file with the manifest in its metadata."""
+    """A Parquet file with the manifest in its metadata.
+
+    Reports are spread over all they can be in every row group, so that the least and the largest of a group would help
+    no reader; and where none can be blank, the file says so instead of marking every cell as there.
+    """
 
     _writer: Any = None
 
     def _start(self, sink: IO[bytes]) -> None:
+        self._schema = pa.schema([field.with_nullable(self._blanks.get(field.name, True)) for field in self._schema])
+        public = [name for name in self._schema.names if name not in self._blanks]
         with holding():
             # The Arrow schema is added at the end, when the manifest that belongs to it is known.
-            self._writer = pq.ParquetWriter(sink, self._schema, store_schema=False)
+            self._writer = pq.ParquetWriter(sink, self._schema, store_schema=False, write_statistics=public or False)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """One row group."""
+        rows = pa.RecordBatch.from_arrays(batch.columns, schema=self._schema)
         with writing(self._path), holding():
-            self._writer.write_batch(batch, row_group_size=max(batch.num_rows, 1))
+            self._writer.write_batch(rows, row_group_size=max(batch.num_rows, 1))
 
     def commit(self, manifest: Manifest) -> Release:
         """Close the file with its manifest and rename it."""
