@@ -69,6 +69,7 @@ PRIVATE = (
     "label",
     "margin",
     "repeat",
+    "report",
     *NEAR,
     *JOINT,
     *LAPLACE,

@@ -15,10 +15,12 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from discreet.domains import Domain
 from discreet.domains.columns import is_text
@@ -161,7 +163,7 @@ class Layout:
             for place, (codes, missing, _), reports in zip(
                 places, cells, block.randomize(cells, randomness), strict=True
             ):
-                arrays[place] = pa.array(reports.astype(codes.dtype, copy=False), mask=missing)
+                arrays[place] = _with_blanks(reports.astype(codes.dtype, copy=False), missing)
         return pa.RecordBatch.from_arrays(arrays, schema=self.coded)
 
     def decode(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -180,6 +182,14 @@ def _as_numpy(codes: pa.Array) -> Cells:
         return Cells(codes.to_numpy(), None)
     missing = codes.is_null().to_numpy(zero_copy_only=False)
     return Cells(pc.fill_null(codes, 0).to_numpy(), missing)
+
+
+def _with_blanks(reports: NDArray[Any], missing: NDArray[np.bool_] | None) -> pa.Array:
+    """Reports with the blanks of the truth put back, and without those that the block masked."""
+    if not isinstance(reports, np.ma.MaskedArray):
+        return pa.array(reports, mask=missing)
+    unreported = np.ma.getmaskarray(reports)
+    return pa.array(reports.data, mask=unreported if missing is None else unreported | missing)
 
 
 def _check_number(name: str, what: str | None, cells: pa.Array, first_row: int) -> None:
