@@ -14,6 +14,7 @@ from discreet.manifest import (
     JointBlock,
     Manifest,
     NumericBlock,
+    OneNumberBlock,
     RoundedBlock,
     Survey,
     composed_guarantee,
@@ -30,6 +31,7 @@ from discreet.mechanisms import (
     ExponentialResponse,
     GeneralizedResponse,
     JointResponse,
+    OneNumberResponse,
     PaleySet,
     SingerSet,
     UnbiasedResponse,
@@ -178,6 +180,19 @@ EXAMPLES: dict[str, Manifest] = {
             reports=Categorical([-2.0, 2.0]),
             mechanism=UnbiasedResponse([[3, 1], [2, 2], [1, 3]], [-1, 0, 1], [-2, 2]),
             missing="public",
+        )
+    ),
+    "one-number": manifest_of(
+        OneNumberBlock(
+            columns=("mood", "pain"),
+            domains=(Grid(-1, 1, 3), Grid(0, 10, 2)),
+            mechanism=OneNumberResponse(
+                [
+                    UnbiasedResponse([[3, 1], [2, 2], [1, 3]], [-1, 0, 1], [-2, 2]),
+                    UnbiasedResponse([[3, 1], [1, 3]], [0, 10], [-5, 15]),
+                ],
+                [1 << 30, 3 << 30],
+            ),
         )
     ),
     "zero-inflated-laplace": laplace("52-bit"),

@@ -94,6 +94,7 @@ RECORDS = {
     "joint huge levels": _joint([2, 3], [50.0, 40.0]),
     "joint threshold": _joint(*_mixed(40, 0.2, 2), pairs="free"),
     "joint mixture": _joint(*_mixed(18, 1, 10), pairs="free"),
+    "one number": (design.means([Grid(0, 1, 3), Grid(-5, 5, 5)], 1.0, method="one").mechanism, None),
     "numeric": (ZeroInflatedLaplace(Box([0, -1, 10], [1, 1, 30]), 0.8, 0.1), None),
     "numeric one column": (ZeroInflatedLaplace(Box(0, 1), 0.5, 0.2), None),
     "numeric never exact": (ZeroInflatedLaplace(Box([0, 0], [1, 2]), [1.0, 2.0], 0.0), None),

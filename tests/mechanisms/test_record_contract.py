@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from discreet import InputError, Randomness, mechanisms
-from discreet.mechanisms import FiniteMechanism, JointResponse, RecordMechanism
+from discreet.mechanisms import FiniteMechanism, JointResponse, OneNumberResponse, RecordMechanism
 from tests.mechanisms.catalogue import FINITE, RECORDS
 
 ALL = pytest.mark.parametrize("name", list(RECORDS))
@@ -22,6 +22,8 @@ def _records(mechanism, count):
     """Records in the domain, all alike."""
     if isinstance(mechanism, JointResponse):
         return np.zeros((count, len(mechanism.law.sizes)), np.int64)
+    if isinstance(mechanism, OneNumberResponse):
+        return np.tile([part.points[0] for part in mechanism.parts], (count, 1))
     return np.tile(np.array(mechanism.box.low), (count, 1))
 
 

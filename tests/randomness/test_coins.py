@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -14,6 +15,7 @@ from discreet.mechanisms import BinaryResponse
 from discreet.randomness import Coins, StreamKey
 from discreet.randomness.coins import FirstByte
 from discreet.randomness.rare_events import MOST
+from tests.randomness.scripted import Scripted
 
 PROBABILITIES = [
     Fraction(1, 3),
@@ -36,7 +38,7 @@ def test_a_byte_and_a_second_toss_make_the_probability(p):
     """By fractions: (1 − c)·t/256 + c·s = p with a probability s, and second tosses are rare."""
     coins = Coins([p.numerator], p.denominator)
     (first,), c = coins.bytes, coins.events.chance
-    s = Fraction(coins.second.numerators[0], coins.second.denominator)
+    (s,) = coins.second
     assert 0 <= first.below <= 256
     assert (1 - c) * Fraction(first.below, 256) + c * s == p
     assert c == first.again <= MOST
@@ -49,8 +51,7 @@ def test_two_coins_share_their_second_tosses(p, q):
     denominator = p.denominator * q.denominator
     coins = Coins([int(p * denominator), int(q * denominator)], denominator)
     c = coins.events.chance
-    for first, t, target in zip(coins.bytes, coins.second.numerators, (p, q), strict=True):
-        s = Fraction(t, coins.second.denominator)
+    for first, s, target in zip(coins.bytes, coins.second, (p, q), strict=True):
         assert 0 <= s <= 1
         assert (1 - c) * Fraction(first.below, 256) + c * s == target
     assert c <= MOST
@@ -61,6 +62,25 @@ def test_the_nearer_multiple_is_taken():
     assert FirstByte.of(Fraction(69, 256) - Fraction(1, 10**6)) == (69, Fraction(256, 69 * 10**6))
     assert FirstByte.of(Fraction(69, 256) + Fraction(1, 10**6)) == (69, Fraction(256, 187 * 10**6))
     assert FirstByte.of(Fraction(69, 256)) == (69, 0)
+
+
+def test_a_second_toss_that_ties_goes_on():
+    """Words that agree with the first 32 bits of a probability are decided by further bits, exactly."""
+    coins = Coins([1, 5], 7)
+    code = next(i for i, s in enumerate(coins.second) if s not in (0, 1))
+    first, rest = divmod(math.floor(coins.second[code] * 2**96), 2**64)
+    codes = np.array([code], np.uint8)
+    for more, expected in ((rest - 1, True), (rest + 1, False)):
+        script = Scripted([first, more])
+        script.words = lambda count, dtype=np.uint64, script=script: np.array([script.script.pop(0)], dtype)
+        assert coins._second_tosses(codes, script)[0] == expected
+    sure = Coins([7, 0], 7)
+    assert sure._second_limits.max() == 0  # no second tosses
+    certain = Coins([139, 1], 512)  # the first is rounded down, so that a second toss is a "yes"
+    ones = Scripted([2**32 - 1])
+    ones.words = lambda count, dtype=np.uint64: np.array([2**32 - 1], dtype)
+    assert certain.second[0] == 1
+    assert certain._second_tosses(np.array([0], np.uint8), ones)[0]
 
 
 @pytest.mark.parametrize("p", PROBABILITIES)

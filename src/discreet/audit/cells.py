@@ -30,6 +30,8 @@ def cell_findings(release: Release) -> list[Finding]:
     try:
         for batch in release.coded():
             digest.update(batch)
+            for block in manifest.blocks:
+                block.check_rows(batch)
             for tally in tallies:
                 tally.add(batch)
             if weights is not None:
@@ -115,7 +117,7 @@ class Tally:
 
     def wrong(self) -> str | None:
         """What no release has."""
-        if self.blanks and self.block.missing == "reject":
+        if self.blanks and self.block.complete:
             return f'column "{self.column}" has {self.blanks:,} blanks where none can be (missing = "reject")'
         if self.without_design:
             return f'"{self.block.by}" names no design in {self.without_design:,} rows'

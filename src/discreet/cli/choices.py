@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from discreet.domains.losses import HasLosses
-from discreet.manifest import ColumnBlock
+from discreet.manifest import ColumnBlock, OneNumberBlock
 from discreet.mechanisms import FiniteMechanism, GeneralizedResponse, UnbiasedResponse
 from discreet.plain_text import one_line
 
@@ -60,6 +60,8 @@ def _given(block: Block, table: MetricComparison | None, facts: dict[str, Any]) 
     if block.by:
         levels = "; ".join(f"{one_line(name)}: {one.guarantee.summary()}" for name, one in block.designs.items())
         return Choice((f"Given in the plan: {levels}",), facts)
+    if isinstance(block, OneNumberBlock):
+        return Choice(_one_number(block), facts)
     level = "" if block.mechanism is None else block.mechanism.guarantee.summary()
     lines = ["; ".join([f"Given in the plan: {level}", *_truthful(block)])]
     found = None if table is None else table.of(_finite(block))
@@ -72,6 +74,19 @@ def _given(block: Block, table: MetricComparison | None, facts: dict[str, Any]) 
         ]
     cost = _cost_of_generalized(block)
     return Choice((*lines, *cost), facts | ({"cost": cost[0]} if cost else {}))
+
+
+def _one_number(block: OneNumberBlock) -> tuple[str, ...]:
+    """Why one number: what all of them would cost at the same ε."""
+    count = len(block.columns)
+    return (
+        f"Chosen: one of {count} numbers per row, drawn at random with all of ε, through the unbiased channel of least "
+        "variance",
+        "Numbers with the larger variance are drawn more often, so that the relative errors of all means sum to the "
+        "least",
+        f"Instead: all of them with ε/{count} each (report absent), which at small ε has about {count} times the "
+        "variance",
+    )
 
 
 def _cost_of_generalized(block: Block) -> list[str]:

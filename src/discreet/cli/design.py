@@ -14,7 +14,7 @@ from discreet.plain_text import one_line
 
 if TYPE_CHECKING:
     from discreet.cli.choices import Choice
-    from discreet.manifest import Block, JointBlock, NumericBlock
+    from discreet.manifest import Block, JointBlock, NumericBlock, OneNumberBlock
     from discreet.mechanisms import UnbiasedResponse
     from discreet.publish import Plan
 
@@ -83,11 +83,13 @@ def design_command(
 
 def _block(block: Block, rows: int, level: float) -> dict[str, Any]:
     from discreet.design import margin
-    from discreet.manifest import JointBlock, NumericBlock
+    from discreet.manifest import JointBlock, NumericBlock, OneNumberBlock
     from discreet.mechanisms import UnbiasedResponse
 
     if isinstance(block, JointBlock):
         return _together(block, rows, level)
+    if isinstance(block, OneNumberBlock):
+        return _one_number(block, rows, level)
     if isinstance(block, NumericBlock):
         return _numeric(block, rows, level)
     if isinstance(block.mechanism, UnbiasedResponse):
@@ -131,6 +133,28 @@ def _unbiased_text(block: Block, facts: dict[str, Any]) -> list[str]:
         f"    mean to ± {facts['mean_margin']:.4g}",
         *compared_text(facts["comparison"]),
     ]
+
+
+def _one_number(block: OneNumberBlock, rows: int, level: float) -> dict[str, Any]:
+    """One number per row: how often each is drawn, and how well its mean is then known."""
+    from discreet.design.mean_precision import finite_mean_margin
+
+    parts, shares = block.mechanism.parts, block.mechanism.shares.tolist()
+    reporting = [max(1, round(rows * share)) for share in shares]
+    return {
+        "columns": list(block.columns),
+        "mechanism": type(block.mechanism).__name__,
+        "guarantee": block.guarantee.to_dict(),
+        "shares": shares,
+        "mean_margin": [finite_mean_margin(one, n, level) for one, n in zip(parts, reporting, strict=True)],
+    }
+
+
+def _one_number_text(block: Block, facts: dict[str, Any]) -> list[str]:
+    lines = [f"  numbers of which every row reports one ({len(block.columns)}): {block.guarantee.summary()}"]
+    for name, share, value in zip(facts["columns"], facts["shares"], facts["mean_margin"], strict=True):
+        lines.append(f'    "{one_line(name)}": reported by {share:.1%} of the rows, mean to ± {value:.4g}')
+    return lines
 
 
 def _numeric(block: NumericBlock, rows: int, level: float) -> dict[str, Any]:
@@ -221,7 +245,7 @@ def _promise(plan: Plan, rows: int) -> list[str]:
 
 
 def _text(plan: Plan, blocks: list[dict[str, Any]], chosen: list[Choice], rows: int, level: float) -> str:
-    from discreet.manifest import JointBlock, NumericBlock
+    from discreet.manifest import JointBlock, NumericBlock, OneNumberBlock
     from discreet.mechanisms import UnbiasedResponse
 
     lines = [f"Plan: {one_line(plan.title or '(no title)')}"]
@@ -234,6 +258,8 @@ def _text(plan: Plan, blocks: list[dict[str, Any]], chosen: list[Choice], rows: 
     for block, facts in zip(plan.blocks, blocks, strict=True):
         if isinstance(block, JointBlock):
             lines.extend(_together_text(block, facts))
+        elif isinstance(block, OneNumberBlock):
+            lines.extend(_one_number_text(block, facts))
         elif isinstance(block, NumericBlock):
             lines.extend(_numeric_text(block, facts))
         elif isinstance(block.mechanism, UnbiasedResponse):

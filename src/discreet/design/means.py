@@ -28,7 +28,8 @@ from discreet.design.mean_precision import mean_variance
 from discreet.design.result import Alternative, Design
 from discreet.domains import Grid, Ordinal
 from discreet.errors import DesignError, DomainError, PrivacyError
-from discreet.mechanisms import UnbiasedResponse
+from discreet.mechanisms import OneNumberResponse, UnbiasedResponse
+from discreet.mechanisms.one_number import CHANCE_BITS
 from discreet.mechanisms.rounding import checked_epsilon
 from discreet.privacy import Guarantee
 from discreet.randomness import Randomness, resolve
@@ -39,8 +40,6 @@ _LEVELS = 9
 _OPTIONS = 4_000
 #: Halvings of the search for the common slope.
 _HALVINGS = 80
-#: Chances of drawing a number are whole multiples of 2 to minus this.
-_CHANCE_BITS = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +69,15 @@ class MeansDesign:
     @property
     def guarantee(self) -> Guarantee:
         """About a record: all levels together, or the largest where one number is drawn."""
-        parts = [one.guarantee for one in self.designs]
+        together = self.mechanism
+        return Guarantee.composed([one.guarantee for one in self.designs]) if together is None else together.guarantee
+
+    @property
+    def mechanism(self) -> OneNumberResponse | None:
+        """The mechanism of a record where one number is drawn; None where everybody reports all."""
         if self.chances is None:
-            return Guarantee.composed(parts)
-        return Guarantee(max(one.epsilon for one in parts), unit="record")
+            return None
+        return _one_of([one.mechanism for one in self.designs], np.array(self.chances))
 
     def privatize(self, numbers: ArrayLike, randomness: Randomness | None = None) -> Floats:
         """Reported numbers of an (n, d) array of true ones; nan where a number was not drawn.
@@ -81,6 +85,8 @@ class MeansDesign:
         The mean of a column over those that are there is unbiased for the mean of the truths:
         ``estimate.mean(reports[~np.isnan(reports[:, j]), j])`` has it with its error.
         """
+        if (together := self.mechanism) is not None:
+            return together.privatize(numbers, randomness)
         source = resolve(randomness)
         rows = arguments.floats(numbers, "numbers", DomainError, dimensions=2, finite=False)
         if rows.shape[1] != len(self.designs):
@@ -89,10 +95,6 @@ class MeansDesign:
         for j, one in enumerate(self.designs):
             codes = one.mechanism.round(rows[:, j], source)
             out[:, j] = one.mechanism.values[one.mechanism.privatize(codes, source)]
-        if self.chances is not None:
-            edges = np.cumsum(np.rint(np.array(self.chances) * 2**_CHANCE_BITS)).astype(np.uint64)
-            drawn = np.searchsorted(edges, source.words(len(rows)) >> np.uint64(64 - _CHANCE_BITS), side="right")
-            out[np.arange(len(self.designs)) != np.minimum(drawn, len(self.designs) - 1)[:, None]] = np.nan
         return out
 
     def summary(self) -> str:
@@ -149,7 +151,7 @@ def means(
     curves = [_Curve.of(one, epsilon, len(given)) for one in given]
     split, even = _split(curves, worth, epsilon), np.full(len(given), epsilon / len(given))
     whole = np.array([curve.exactly(epsilon) for curve in curves])
-    chances = np.sqrt(worth * whole) / np.sqrt(worth * whole).sum()
+    chances = _best_chances(worth * whole)
     values = {
         "split": _total(curves, worth, split),
         "one": float((worth * whole / chances).sum()),
@@ -171,6 +173,23 @@ def _checked_weights(weights: ArrayLike | None, count: int) -> Floats:
     if worth.shape != (count,) or not np.all(np.isfinite(worth) & (worth > 0)):
         raise DesignError(f"weights must be {count} numbers above 0, one per number")
     return np.asarray(worth, float)
+
+
+def one_number(domains: Sequence[Grid | Ordinal], epsilon: float) -> OneNumberResponse:
+    """One number per person, drawn so that the total relative error of all means is least (``method="one"``)."""
+    parts = [mean(domain, epsilon).mechanism for domain in domains]
+    return _one_of(parts, _best_chances(np.array([_Curve.of(one, epsilon, 1).exactly(epsilon) for one in domains])))
+
+
+def _best_chances(variances: Floats) -> Floats:
+    """``q_i ∝ √V_i``, which minimises ``Σ V_i/q_i``."""
+    return np.asarray(np.sqrt(variances) / np.sqrt(variances).sum())
+
+
+def _one_of(parts: Sequence[UnbiasedResponse], chances: Floats) -> OneNumberResponse:
+    """Chances as whole numbers; the last one takes what rounding leaves."""
+    whole = [int(chance) for chance in np.rint(chances[:-1] * 2**CHANCE_BITS)]
+    return OneNumberResponse(parts, [*whole, 2**CHANCE_BITS - sum(whole)])
 
 
 @lru_cache(maxsize=256)

@@ -52,6 +52,11 @@ def column_statistic(
         column = scored_column(*source, function=function, what=what, **values)
     except NotIdentifiedError:
         return _range(what, source, function, target, aside, values)
+    if column.asked_share < 1 and what == "total":
+        raise EstimationError(
+            f'every row reported one number of several, and "{column.name}" was drawn for a random part of them: its '
+            "total is the mean times the number of people"
+        )
     means, notes = score_means(column, target, **aside)
     estimate, covariance = (_total if what == "total" else _ratio)(means, column.scores.centre)
     with np.errstate(invalid="ignore"):

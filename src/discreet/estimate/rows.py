@@ -6,7 +6,7 @@ and columns handed on as they are. Every estimator reads its rows here. It stand
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from numbers import Real
 from typing import Any, Literal
@@ -83,6 +83,15 @@ def is_release(source: Any) -> bool:
     return hasattr(source, "block") and hasattr(source, "batches")
 
 
+def refuse_never_together(release: Any, names: Collection[str]) -> None:
+    """Columns of which a row reports one only have no rows to be learned from together."""
+    for block in release.manifest.blocks:
+        apart = block.never_together(names)
+        if apart:
+            listed = " and ".join(f'"{name}"' for name in apart[:2])
+            raise EstimationError(f"every row reported one number of several, so that no row has both {listed}")
+
+
 class Rows:
     """The rows of arrays or of a release: codes of columns, weights, strata, clusters, groups, and more columns.
 
@@ -121,6 +130,8 @@ class Rows:
         missing: Missing = "keep",
         blanks: Sequence[str] = (),
     ) -> None:
+        if is_release(release):
+            refuse_never_together(release, [name for column in columns for name in column.needs])
         self._release = release
         self._total = total
         self._columns = columns

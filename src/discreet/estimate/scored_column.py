@@ -81,6 +81,7 @@ class ScoredColumn:
     reader: Column
     scores: Scores
     name: str | None
+    asked_share: float = 1.0
 
 
 def scored_column(
@@ -160,7 +161,9 @@ def _of_release(release: Any, name: str, positions: Any, function: Function | No
         return ScoredColumn(release=release, total=total, reader=NumberColumn(name), scores=scores, name=name)
     column = ReleaseColumn(release, name)
     scores = _finite_scores(column.channels, positions, function, name, block)
-    return ScoredColumn(release=release, total=total, reader=column, scores=scores, name=name)
+    return ScoredColumn(
+        release=release, total=total, reader=column, scores=scores, name=name, asked_share=block.asked_share
+    )
 
 
 def _finite_scores(

@@ -81,7 +81,8 @@ class Specification:
 
     @cached_property
     def _blocks(self) -> dict[str, Block]:
-        return {column: block for block in self.release.manifest.blocks for column in block.columns}
+        blocks = self.release.manifest.blocks
+        return {column: block.beside_others(column) for block in blocks for column in block.columns}
 
     def block(self, column: str) -> Block | None:
         """The block of a randomised column; columns of one block have the same."""

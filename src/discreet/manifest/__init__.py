@@ -7,6 +7,8 @@ from discreet.manifest.blocks import (
     FiniteBlock,
     JointBlock,
     NumericBlock,
+    OneNumberBlock,
+    OneOfSeveral,
     RoundedBlock,
 )
 from discreet.manifest.document import Column, Manifest, json_schema
@@ -23,6 +25,8 @@ __all__ = [
     "JointBlock",
     "Manifest",
     "NumericBlock",
+    "OneNumberBlock",
+    "OneOfSeveral",
     "Release",
     "RoundedBlock",
     "Survey",

@@ -92,7 +92,7 @@ class Release:
         self.engine = engine or Local()
         self._stored = stored
         self._document = document
-        complete = {name for block in manifest.blocks if block.missing == "reject" for name in block.columns}
+        complete = {name for block in manifest.blocks if block.complete for name in block.columns}
         self._columns = {
             column.name: ReleasedColumn(
                 column,

@@ -16,6 +16,7 @@ from discreet.mechanisms.finite import FiniteMechanism
 from discreet.mechanisms.generalized import GeneralizedResponse
 from discreet.mechanisms.joint import JointResponse
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
+from discreet.mechanisms.one_number import OneNumberResponse
 from discreet.mechanisms.record import RecordMechanism
 from discreet.mechanisms.unbiased import UnbiasedResponse
 
@@ -29,6 +30,7 @@ __all__ = [
     "GeneralizedResponse",
     "JointResponse",
     "Mechanism",
+    "OneNumberResponse",
     "PaleySet",
     "RecordMechanism",
     "SingerSet",
@@ -50,6 +52,7 @@ KINDS: dict[str, type[Mechanism]] = {
         ZeroInflatedLaplace,
         CyclicResponse,
         UnbiasedResponse,
+        OneNumberResponse,
     )
 }
 

@@ -23,6 +23,7 @@ from discreet.mechanisms.written_out import WrittenOut
 from discreet.privacy import certify
 from discreet.privacy.exact import Rows, exact_rows
 from discreet.randomness import Randomness, resolve
+from discreet.randomness.sampling import is_below
 
 #: Weights are held over 2^this before the means are made exact.
 _BITS = 80
@@ -165,7 +166,7 @@ class UnbiasedResponse(WrittenOut):
         up = draws < chance
         for i in np.flatnonzero(np.abs(draws - chance) < _CLOSE).tolist():
             low, high = Fraction(self.points[below[i]]), Fraction(self.points[below[i] + 1])
-            up[i] = _is_below(int(words[i]), (Fraction(float(flat[i])) - low) / (high - low), source)
+            up[i] = is_below(int(words[i]), 64, (Fraction(float(flat[i])) - low) / (high - low), source)
         codes = (below + up).astype(np.min_scalar_type(points.size - 1))
         return np.asarray(codes.reshape(given.shape))
 
@@ -229,13 +230,3 @@ def _pivots(channel: Floats, values: Floats) -> tuple[int, int]:
     worth = (values[:, None] - values[None, :]) * np.minimum(least[:, None], least[None, :])
     first, second = np.unravel_index(int(worth.argmax()), worth.shape)
     return int(first), int(second)
-
-
-def _is_below(word: int, chance: Fraction, source: Randomness) -> bool:
-    """Whether a uniform number that begins with these 64 bits is below the chance; more bits are drawn as needed."""
-    scale = 1 << 64
-    while not chance >= Fraction(word + 1, scale):
-        if chance <= Fraction(word, scale):
-            return False
-        word, scale = (word << 64) | int(source.words(1)[0]), scale << 64
-    return True

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.randomness.rare_events import RareEvents
-from discreet.randomness.sampling import Thresholds
+from discreet.randomness.sampling import Thresholds, is_below
 from discreet.randomness.source import Randomness
 
 #: Below so many rows it is quicker to go digit by digit.
@@ -32,6 +32,7 @@ _FEW = 1 << 15
 _STEP = 1 << 20
 #: The same digit by digit; a seed gives the same reports only as long as this stays what it is.
 _DIGITS_STEP = 1 << 19
+_WORD = 1 << 32
 
 
 class FirstByte(NamedTuple):
@@ -83,12 +84,25 @@ class Coins:
         return RareEvents(max(one.again for one in self.bytes))
 
     @cached_property
-    def second(self) -> Thresholds:
+    def second(self) -> tuple[Fraction, ...]:
         """The probabilities of second tosses."""
         given = zip(self.bytes, self.digits.numerators, strict=True)
-        chances = [one.second(Fraction(t, self.digits.denominator), self.events.chance) for one, t in given]
-        whole = math.lcm(*(chance.denominator for chance in chances))
-        return Thresholds([int(chance * whole) for chance in chances], whole)
+        return tuple(one.second(Fraction(t, self.digits.denominator), self.events.chance) for one, t in given)
+
+    @cached_property
+    def _second_limits(self) -> NDArray[np.uint32]:
+        """Their first 32 bits; one is written as a number that ends in ones only."""
+        return np.array([min(_WORD - 1, math.floor(chance * _WORD)) for chance in self.second], np.uint32)
+
+    def _second_tosses(self, codes: NDArray[np.uint8], randomness: Randomness) -> NDArray[np.bool_]:
+        """One second toss for every code, of the first coin or of the second."""
+        words, limits = randomness.words(codes.size, np.uint32), self._second_limits.take(codes)
+        said: NDArray[np.bool_] = words < limits
+        tied = words == limits
+        if tied.any():
+            for i in np.flatnonzero(tied).tolist():
+                said[i] = is_below(int(words[i]), 32, self.second[codes[i]], randomness)
+        return said
 
     def toss(self, count: int, randomness: Randomness) -> NDArray[np.bool_]:
         """``count`` tosses of the only coin."""
@@ -115,7 +129,7 @@ class Coins:
     @cached_property
     def _sure(self) -> bool:
         """What a second toss of the only coin says, always."""
-        return self.second.numerators[0] == self.second.denominator
+        return self.second[0] == 1
 
     def _first_tosses(self, said: NDArray[np.bool_], randomness: Randomness) -> Iterator[slice]:
         """What the bytes say, into an array, step by step: the rows of every step that is done."""
@@ -142,7 +156,7 @@ class Coins:
             compare(bound, randomness.draws(bound.size), out=out[rows])
         places = self.events.places(codes.size, randomness)
         if places.size:
-            out[places] = self.second.below_binary(codes[places], randomness)
+            out[places] = self._second_tosses(codes[places], randomness)
 
 
 def _steps(count: int, size: int = _STEP) -> Iterator[slice]:

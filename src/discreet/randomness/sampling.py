@@ -8,6 +8,7 @@ for any fraction, and reads little more than one byte per draw.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,16 @@ class Thresholds:
                 return draw < digit
             place += 1
         return False
+
+
+def is_below(word: int, bits: int, chance: Fraction, randomness: Randomness) -> bool:
+    """Whether a uniform number that begins with these bits is below the chance; more bits are drawn as needed."""
+    scale = 1 << bits
+    while not chance >= Fraction(word + 1, scale):
+        if chance <= Fraction(word, scale):
+            return False
+        word, scale = (word << 64) | int(randomness.words(1)[0]), scale << 64
+    return True
 
 
 def sparse_places(marks: NDArray[np.bool_]) -> NDArray[np.intp]:

@@ -28,6 +28,7 @@ from discreet.estimate.formulas import Matrices, Sides, read_terms
 from discreet.estimate.formulas.expression import STATEFUL, calls_of, columns_of
 from discreet.estimate.m_estimation.box.controls import degrees, multiples
 from discreet.estimate.m_estimation.box.copies import MONTE_CARLO_SHARE
+from discreet.estimate.rows import refuse_never_together
 from discreet.estimate.specification import Specification
 
 if TYPE_CHECKING:
@@ -98,8 +99,10 @@ class _Work:
     naive: bool = False
 
     def __post_init__(self) -> None:
-        blocks = {column: block for block in self.release.manifest.blocks for column in block.columns}
+        found = self.release.manifest.blocks
+        blocks = {column: block.beside_others(column) for block in found for column in block.columns}
         named = (*self.sides.variables, self.sides.outcome)
+        refuse_never_together(self.release, named)
         self.blocks: dict[str, Block] = {name: blocks[name] for name in named if name in blocks}
         if not self.blocks:
             raise EstimationError("no column of the formula was randomised: an ordinary regression needs no correction")
@@ -110,7 +113,7 @@ class _Work:
         aside = [survey.weight, survey.cluster, survey.strata, *(block.by for block in self.blocks.values())]
         names = [*named, *(name for name in aside if name is not None)]
         # A blank that was randomised is an answer like any other.
-        checked = [n for n in names if n not in self.blocks or self.blocks[n].missing == "public"]
+        checked = [n for n in names if n not in self.blocks or self.blocks[n].gaps]
         self.table, self.dropped = complete_rows(
             self.release, list(dict.fromkeys(names)), list(dict.fromkeys(checked)), self.missing
         )

@@ -12,10 +12,11 @@ from discreet.manifest.blocks.by_row import DesignsByRow, design_name
 from discreet.manifest.blocks.finite import ColumnBlock, FiniteBlock
 from discreet.manifest.blocks.joint import JointBlock
 from discreet.manifest.blocks.numeric import NumericBlock
+from discreet.manifest.blocks.one_number import OneNumberBlock, OneOfSeveral
 from discreet.manifest.blocks.record import RecordBlock
 from discreet.manifest.blocks.rounded import RoundedBlock
 from discreet.manifest.checks import damaged, mapping
-from discreet.mechanisms import JointResponse, ZeroInflatedLaplace
+from discreet.mechanisms import JointResponse, OneNumberResponse, ZeroInflatedLaplace
 
 __all__ = [
     "Block",
@@ -26,6 +27,8 @@ __all__ = [
     "JointBlock",
     "Missing",
     "NumericBlock",
+    "OneNumberBlock",
+    "OneOfSeveral",
     "RecordBlock",
     "RoundedBlock",
     "design_name",
@@ -33,7 +36,11 @@ __all__ = [
 ]
 
 #: The block of every mechanism that does not take values one by one. Entries are added, never changed.
-KINDS: dict[str, type[Block]] = {JointResponse.kind: JointBlock, ZeroInflatedLaplace.kind: NumericBlock}
+KINDS: dict[str, type[Block]] = {
+    JointResponse.kind: JointBlock,
+    ZeroInflatedLaplace.kind: NumericBlock,
+    OneNumberResponse.kind: OneNumberBlock,
+}
 
 
 def from_dict(data: Any) -> Block:
@@ -42,6 +49,5 @@ def from_dict(data: Any) -> Block:
         mechanism = mapping(data, "a block").get("mechanism")
         if mechanism is None:
             return DesignsByRow.from_dict(data)
-        if data.get("rounding"):
-            return RoundedBlock.from_dict(data)
-        return KINDS.get(mapping(mechanism, "a mechanism").get("kind", ""), ColumnBlock).from_dict(data)
+        one_by_one = RoundedBlock if data.get("rounding") else ColumnBlock
+        return KINDS.get(mapping(mechanism, "a mechanism").get("kind", ""), one_by_one).from_dict(data)

@@ -6,7 +6,7 @@ Whoever writes, reads, audits or learns asks the block, never its mechanism for 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -67,6 +67,8 @@ class Block(ABC):
     #: The design for each value of ``by``, written as text.
     designs: Mapping[str, FiniteMechanism] = field(default_factory=lambda: MappingProxyType({}), init=False, hash=False)
 
+    #: The share of rows, drawn at random, that report each column.
+    asked_share = 1.0
     #: Whether the columns of a row are randomised together, so that they have one promise between them.
     together: ClassVar[bool] = False
     #: The keys in a manifest that only this kind of block has.
@@ -102,6 +104,14 @@ class Block(ABC):
     def of_column(self, name: str) -> Block:
         """The block as one of its columns sees it: what somebody can learn from who reads that column alone."""
 
+    def beside_others(self, name: str) -> Block:  # noqa: ARG002  # most columns can be asked for together
+        """The block for questions about several columns: itself, unless a row never reports two of its columns."""
+        return self
+
+    def never_together(self, names: Collection[str]) -> tuple[str, ...]:  # noqa: ARG002  # as above
+        """Those of some columns of which no row reports two."""
+        return ()
+
     @abstractmethod
     def channels_of(self, *chosen: str) -> Mapping[str, FiniteMechanism]:
         """The finite channel that these columns went through together, under each design.
@@ -129,10 +139,13 @@ class Block(ABC):
 
     @abstractmethod
     def randomize(self, cells: Sequence[Cells], randomness: Randomness) -> Iterable[NDArray[Any]]:
-        """Report codes for the codes of true values, column by column."""
+        """Report codes for the codes of true values, column by column; masked where there is no report."""
 
     def check_codes(self, name: str, codes: NDArray[Any]) -> None:  # noqa: B027  # a list of labels says it all
         """Refuse codes of reports that the mechanism cannot give, although they belong to the domain."""
+
+    def check_rows(self, batch: pa.RecordBatch) -> None:  # noqa: B027  # where columns are alone, cells say it all
+        """Refuse rows of codes that the mechanism cannot give, although it can give each of their cells."""
 
     @abstractmethod
     def _row_guarantee(self) -> Guarantee:
@@ -154,6 +167,16 @@ class Block(ABC):
     def guarantee_under(self, chosen: Mapping[str, str]) -> Guarantee:  # noqa: ARG002  # most have one design
         """What is promised about a row for which columns such as ``by`` have chosen these designs."""
         return self.guarantee
+
+    @property
+    def complete(self) -> bool:
+        """Whether every released cell holds a report."""
+        return self.missing == "reject"
+
+    @property
+    def gaps(self) -> bool:
+        """Whether rows may be without a report, which estimates leave out."""
+        return self.missing == "public"
 
     @property
     def delta_precision(self) -> tuple[float, float]:

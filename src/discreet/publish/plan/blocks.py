@@ -35,7 +35,7 @@ from discreet.publish.plan.large_domains import frequencies_mechanism
 from discreet.publish.plan.near import NEAR_MECHANISMS, near_mechanism
 from discreet.publish.plan.numeric import read_numeric
 from discreet.publish.plan.row_designs import waiting_block
-from discreet.publish.plan.unbiased import unbiased_block, unbiased_mechanism
+from discreet.publish.plan.unbiased import read_one_number, unbiased_block, unbiased_mechanism
 
 if TYPE_CHECKING:
     from discreet.design import Design
@@ -54,6 +54,8 @@ def read_block(section: Section, files: PlanFiles) -> tuple[Block, Design[Mechan
         return read_joint(section, files)
     if mechanism == "zero-inflated-laplace":
         return read_numeric(section, files)
+    if "report" in section:
+        return read_one_number(section, files), None
     _refuse(section, JOINT, 'belongs to mechanism = "joint"')
     _refuse(section, LAPLACE, 'belongs to mechanism = "zero-inflated-laplace"')
     columns = section.columns()

@@ -72,6 +72,7 @@ PRIVATE = (
     "label",
     "margin",
     "repeat",
+    "report",
     *NEAR,
     *JOINT,
     *LAPLACE,

@@ -24,7 +24,7 @@ def read_joint(section: Section, files: PlanFiles) -> tuple[JointBlock, Attribut
             raise PlanError(f'{section.at(key)} does not belong to mechanism = "joint"')
     columns = section.columns()
     missing = cast("Missing", section.choice("missing", ("reject", "category", "public")) or "reject")
-    domains = _domains(section, columns, files)
+    domains = read_domains(section, columns, files)
     if missing == "category":
         domains = tuple(WithBlank(domain) for domain in domains)
     design = _design(section, columns, [domain.size for domain in domains])
@@ -45,7 +45,8 @@ def read_joint(section: Section, files: PlanFiles) -> tuple[JointBlock, Attribut
     return block, design
 
 
-def _domains(section: Section, columns: tuple[str, ...], files: PlanFiles) -> tuple[FiniteDomain, ...]:
+def read_domains(section: Section, columns: tuple[str, ...], files: PlanFiles) -> tuple[FiniteDomain, ...]:
+    """One domain for each column."""
     given, path = section.required("domains"), section.at("domains")
     if not isinstance(given, (list, tuple)):
         raise PlanError(f"{path} must be a list with one domain per column")

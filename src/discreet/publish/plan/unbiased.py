@@ -1,4 +1,4 @@
-"""``mechanism = "unbiased"``: reports that are unbiased numbers of the least variance."""
+"""``mechanism = "unbiased"``: reports that are unbiased numbers of the least variance; all of them, or one per row."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING
 
 from discreet.domains import FiniteDomain, Grid, Ordinal, WithBlank
 from discreet.errors import PlanError
-from discreet.manifest.blocks import ColumnBlock, Missing, RoundedBlock
+from discreet.manifest.blocks import ColumnBlock, Missing, OneNumberBlock, RoundedBlock
 from discreet.mechanisms import UnbiasedResponse
+from discreet.publish.plan.domains import read_finite
+from discreet.publish.plan.files import PlanFiles
 from discreet.publish.plan.grammar import Section, at
+from discreet.publish.plan.joint import read_domains
 from discreet.publish.plan.near import read_prior
 
 if TYPE_CHECKING:
     from discreet.design import Design
 
+_ONE = ("columns", "domain", "domains", "mechanism", "epsilon", "report", "missing", "repeat", "margin")
 _FOREIGN = ("delta", "prevalence", "symmetric", "matrix", "file", "reports", "high", "missing_loss", "worst")
 
 
@@ -48,3 +52,36 @@ def unbiased_block(
     if isinstance(domain, Grid):
         return RoundedBlock(columns=columns, domain=domain, reports=reports, mechanism=mechanism, missing=missing)
     return ColumnBlock(columns=columns, domain=domain, reports=reports, mechanism=mechanism, missing=missing)
+
+
+def read_one_number(section: Section, files: PlanFiles) -> OneNumberBlock:
+    """``report = "one"``: several columns of numbers, of which every row reports one, drawn at random."""
+    from discreet.design.means import one_number
+
+    if section.text("mechanism") != "unbiased":
+        raise PlanError(f'{section.at("report")} goes with mechanism = "unbiased"')
+    section.choice("report", ("one",))
+    for key in list(section.keys()):
+        if key not in _ONE:
+            raise PlanError(f'{section.at(key)} does not go with report = "one"')
+    columns = section.columns()
+    if len(columns) < 2:
+        raise PlanError(f'{section.at("report")} = "one" needs several columns, of which every row reports one')
+    if (section.choice("missing", ("reject", "category", "public")) or "reject") != "reject":
+        raise PlanError(
+            f'{section.at("missing")} must be "reject" with report = "one": a blank means that another number was drawn'
+        )
+    if ("domain" in section) == ("domains" in section):
+        raise PlanError(f"{section.path} needs either domain, for all columns, or domains, one for each")
+    shared = "domain" in section
+    domains = (
+        (read_finite(section.get("domain"), section.at("domain"), files),) * len(columns)
+        if shared
+        else read_domains(section, columns, files)
+    )
+    grids = [domain for domain in domains if isinstance(domain, Grid)]
+    if len(grids) < len(domains):
+        raise PlanError(f'{section.at("domain" if shared else "domains")}: report = "one" is for numbers, on grids')
+    with at(section.path):
+        mechanism = one_number(grids, section.required_epsilon())
+        return OneNumberBlock(columns=columns, domains=tuple(grids), mechanism=mechanism)

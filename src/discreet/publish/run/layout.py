@@ -16,10 +16,12 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from discreet.domains import Domain, FiniteDomain
 from discreet.domains.buffers import array_of, blanks_of, numbers_of
@@ -112,14 +114,14 @@ class Layout:
     @cached_property
     def blanks(self) -> dict[str, bool]:
         """Of every private column, whether a released cell can be blank."""
-        return {name: block.missing != "reject" for block in self.plan.blocks for name in block.columns}
+        return {name: not block.complete for block in self.plan.blocks for name in block.columns}
 
     @cached_property
     def kinds(self) -> RowKinds | None:
         """The rows that can be released, where they are few: combinations of reports, and nothing that is public."""
         if self._public_types or not all(isinstance(domain, FiniteDomain) for domain in self.reports.values()):
             return None
-        blanks = tuple(block.missing == "public" for block in self.plan.blocks for _ in block.columns)
+        blanks = tuple(block.gaps for block in self.plan.blocks for _ in block.columns)
         sizes = tuple(
             domain.size + blank
             for domain, blank in zip(self.reports.values(), blanks, strict=True)
@@ -190,7 +192,7 @@ class Layout:
             for place, (codes, missing, _), reports in zip(
                 places, cells, block.randomize(cells, randomness), strict=True
             ):
-                arrays[place] = array_of(reports.astype(codes.dtype, copy=False), missing)
+                arrays[place] = _with_blanks(reports.astype(codes.dtype, copy=False), missing)
         return pa.RecordBatch.from_arrays(arrays, schema=self.coded)
 
     def decode(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -208,6 +210,14 @@ def _as_numpy(codes: pa.Array) -> Cells:
     if codes.null_count == 0:
         return Cells(numbers_of(codes), None)
     return Cells(numbers_of(pc.fill_null(codes, 0)), blanks_of(codes))
+
+
+def _with_blanks(reports: NDArray[Any], missing: NDArray[np.bool_] | None) -> pa.Array:
+    """Reports with the blanks of the truth put back, and without those that the block masked, nothing under them."""
+    if not isinstance(reports, np.ma.MaskedArray):
+        return array_of(reports, missing)
+    unreported = np.ma.getmaskarray(reports)
+    return array_of(reports.filled(0), unreported if missing is None else unreported | missing)
 
 
 def _check_number(name: str, what: str | None, cells: pa.Array, first_row: int) -> None:

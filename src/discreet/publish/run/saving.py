@@ -30,7 +30,7 @@ def save(release: Release, path: str | os.PathLike[str], *, overwrite: bool) -> 
         [(name, release.schema.field(name).type if name in kept else pa.string()) for name in release.columns]
     )
     digest = ContentDigest(column_forms(schema, release.reports, text=to_text))
-    blanks = {name: block.missing != "reject" for block in release.manifest.blocks for name in block.columns}
+    blanks = {name: not block.complete for block in release.manifest.blocks for name in block.columns}
     with open_output(output, schema, blanks, overwrite=overwrite) as target:
         for coded, read in zip(release.coded(), release.batches(), strict=True):
             public = read if as_read else coded
