@@ -133,7 +133,11 @@ def _throughput(name: str, plan: Path, address: str, seconds: float, rounds: int
     database.close()
     rate, plain = sum(stored) / seconds / rounds, sum(empty) / seconds / rounds
     slow = sorted(waits)[int(0.99 * len(waits))]
-    detail = f"{rate:,.0f} against {plain:,.0f} requests/s, {CLIENTS} clients, p99 {1e3 * slow:.0f} ms, {lost} lost"
+    each = ", ".join(f"{one / other:.2f}" for one, other in zip(stored, empty, strict=True))
+    detail = (
+        f"{rate:,.0f} against {plain:,.0f} requests/s (by round: {each}), {CLIENTS} clients, p99 {1e3 * slow:.0f} ms, "
+        f"{len(acknowledged):,} acknowledged, {lost} lost"
+    )
     found = at_least(f"durable reports, {name}", "the empty endpoint of the same server", 0.5, rate / plain, detail)
     assert lost == 0, "an acknowledged report is missing"
     return found

@@ -99,12 +99,13 @@ class Server:
         self._log.close()
         return self.process.returncode
 
-    def kill(self) -> None:
-        """Without a chance to finish anything."""
+    def kill(self) -> bytes:
+        """Without a chance to finish anything; returns what it printed after the first line."""
         self.client.close()
         self.process.kill()
-        self.process.communicate()
+        out, _ = self.process.communicate()
         self._log.close()
+        return out
 
 
 @pytest.fixture

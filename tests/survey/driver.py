@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 #: Chance from a seed, in place of the generator of the browser; set before the page runs.
 FIXED_CHANCE = """
 let state = BigInt(SEED) * 2654435761n + 1n;
+globalThis.bytesDrawn = 0;
 crypto.getRandomValues = (array) => {
+  globalThis.bytesDrawn += array.length;
   for (let i = 0; i < array.length; i += 1) {
     state = (state * 6364136223846793005n + 1442695040888963407n) & 0xffffffffffffffffn;
     array[i] = Number(state >> 56n);

@@ -66,6 +66,18 @@ def test_a_code_is_used_once(serving, tmp_path):
     database.close()
 
 
+def test_a_code_and_a_receipt_are_tried_a_few_times_a_minute(serving, tmp_path):
+    """Whoever guesses ids under a code, or receipts, has to wait; nobody else has."""
+    plan = written(tmp_path, INVITED)
+    codes = invite(Questionnaire.read(plan), Database(tmp_path / "survey.sqlite"), 2)
+    server = serving(plan)
+    tried = [server.put("01", code=codes[0])[0].status_code for _ in range(22)]
+    assert tried == [201, *[409] * 19, 429, 429]
+    assert server.put("01", code=codes[1])[0].status_code == 201
+    tried = [server.client.delete(f"reports/{'0' * 32}").status_code for _ in range(22)]
+    assert tried == [*[404] * 20, 429, 429]
+
+
 def test_one_code_is_asked_for_a_few_times_a_minute(monkeypatch):
     """Beyond that it waits; another code does not."""
     from discreet.survey import collector
@@ -91,7 +103,7 @@ def test_a_report_whose_code_was_not_yet_marked_is_completed_when_it_comes_again
 
     async def scenario():
         writer = Writer(database, invited=True)
-        writer._use_codes = lambda connection, codes: None  # dies here
+        writer._use_codes = lambda codes: None  # dies here
         writer.start()
         first = await writer.ask(b"a" * 16, "01", digest(code))
         writer.stop()
@@ -104,6 +116,35 @@ def test_a_report_whose_code_was_not_yet_marked_is_completed_when_it_comes_again
         return first, second, third
 
     assert asyncio.run(scenario()) == (Outcome.STORED, Outcome.KNOWN, Outcome.USED_CODE)
+    assert (progress(database).reports, progress(database).used) == (1, 1)
+    database.close()
+
+
+def test_a_code_is_not_spent_on_a_report_that_was_not_stored(tmp_path, monkeypatch):
+    """The report comes first: where it fails the code is good still, and the same request succeeds later."""
+    import asyncio
+
+    from discreet.survey import writer as module
+
+    survey = Questionnaire.read(written(tmp_path, INVITED))
+    database = Database(tmp_path / "survey.sqlite")
+    (code,) = invite(survey, database, 1)
+
+    def full(*_):
+        raise OSError("the disk is full")
+
+    async def scenario():
+        writer = module.Writer(database, invited=True)
+        writer.start()
+        with monkeypatch.context() as broken:
+            broken.setattr(module, "insert_new", full)
+            first = await writer.ask(b"a" * 16, "01", digest(code))
+        assert (progress(database).reports, progress(database).used) == (0, 0)
+        second = await writer.ask(b"a" * 16, "01", digest(code))
+        writer.stop()
+        return first, second
+
+    assert asyncio.run(scenario()) == (module.Outcome.FAILED, module.Outcome.STORED)
     assert (progress(database).reports, progress(database).used) == (1, 1)
     database.close()
 
@@ -185,8 +226,8 @@ def test_nothing_of_a_request_is_kept(serving, tmp_path):
     assert server.put("01", code=code, **planted)[0].status_code == 201
     assert server.put("01", code="X" * 20, **planted)[0].status_code == 403
     assert server.client.get("/?planted-query-7Q", headers=planted).status_code == 200
-    server.kill()
-    found = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    printed = server.kill()
+    found = printed + b"".join(path.read_bytes() for path in tmp_path.iterdir())
     for secret in ("planted-agent", "203.0.113.77", "planted.example", "planted-query", code, "X" * 20):
         assert secret.encode() not in found
 
@@ -317,11 +358,11 @@ def test_the_dashboard_shows_what_may_be_seen(serving, tmp_path, people):
     plan = written(tmp_path, OPEN | {"collect": {"margin": 0.1}})
     server = serving(plan)
     for i in range(people):
-        server.put("11" if i < 3 else "00")
+        server.put("11" if i < 3 else f"0{i % 2}")
     text = server.client.get(server.told["dashboard"]).text
     assert f"<dd>{people}</dd>" in text
     assert ("Estimates are shown from 30 reports on" in text) == (people < 30)
-    assert ("hold at every look" in text) == (people >= 30)
+    assert ("holds at every look" in text) == (people >= 30)
     assert "fewer than 5" in text
     if people >= 30:
         assert "more reports reach the planned margin" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import threading
 
@@ -64,6 +65,44 @@ def test_every_acknowledged_report_survives_a_kill(kind, serving, request, tmp_p
     assert {digest(receipt) for receipt in acknowledged} <= set(kept)
     assert set(kept) <= {digest(receipt) for receipt in attempted}
     assert len(acknowledged) >= 25 * KILLS
+    database.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_requests_of_one_commit_are_judged_in_the_order_they_came(kind, request, tmp_path):
+    """Twice the same, other bytes under one id, one code for two reports, an unknown code; then all of it again."""
+    from discreet.survey.writer import Outcome, Writer
+
+    address = request.getfixturevalue("postgres")() if kind == "postgres" else str(tmp_path / "survey.sqlite")
+    survey, database = Questionnaire.read(written(tmp_path, INVITED)), Database(address)
+    codes = [digest(code) for code in invite(survey, database, 3)]
+    a, b, c, d, e = (bytes([i]) * 16 for i in range(5))
+    sent = [(a, "01", codes[0]), (a, "01", codes[0]), (b, "00", codes[1]), (b, "01", codes[1]), (c, "10", codes[1])]
+    sent += [(d, "10", b"?" * 16), (e, "11", codes[2])]
+    groups = []
+
+    async def scenario():
+        writer = Writer(database, invited=True)
+        commit = writer._commit
+        writer._commit = lambda group: (groups.append(len(group)), commit(group))
+        writer.start()
+        first, again = [await asyncio.gather(*(writer.ask(*one) for one in sent)) for _ in range(2)]
+        writer.stop()
+        return first, again
+
+    first, again = asyncio.run(scenario())
+    stored, known, other, used, unknown = (
+        Outcome.STORED,
+        Outcome.KNOWN,
+        Outcome.OTHER,
+        Outcome.USED_CODE,
+        Outcome.UNKNOWN_CODE,
+    )
+    assert first == [stored, known, stored, other, used, unknown, stored]
+    assert again == [known, known, known, other, used, unknown, known]
+    assert groups[:2] == [7, 7]
+    found = progress(database)
+    assert (found.reports, found.used, found.total("received"), found.total("refused")) == (3, 3, 3, 6)
     database.close()
 
 

@@ -11,7 +11,8 @@ from discreet.survey import Questionnaire
 from discreet.survey.database import Database
 from discreet.survey.tallies import progress
 from tests.survey.conftest import discreet, written
-from tests.survey.driver import respond
+from tests.survey.driver import begin, forward, respond
+from tests.survey.screens import SURVEY
 from tests.survey.test_collector import OPEN, drawn
 
 #: People who go through the page in a real browser; DISCREET_RESPONDENTS=1000 makes it a thousand.
@@ -72,3 +73,73 @@ def test_withdrawal_by_receipt_until_the_survey_closes(serving, chromium, tmp_pa
     database = Database(tmp_path / "survey.sqlite")
     assert (progress(database).reports, progress(database).total("withdrawn")) == (1, 1)
     database.close()
+
+
+def test_somebody_who_tries_everything_sends_one_report(serving, chromium, tmp_path):
+    """By keyboard, from right to left, in other languages, back, reloaded, without a network, taken back, and again."""
+    plan = tmp_path / "survey.toml"
+    plan.write_text(SURVEY, encoding="utf-8")
+    survey, server = Questionnaire.read(plan), serving(plan)
+    context = chromium.new_context(locale="ar", viewport={"width": 320, "height": 640})
+    sent = []
+    context.on("request", lambda request: sent.append(request) if request.method != "GET" else None)
+    page = context.new_page()
+    page.goto(server.address)
+    assert page.evaluate("document.documentElement.dir") == "rtl"
+    type_keys(page, "Tab", "Tab", "Enter")  # past the menu of languages, agree
+    page.wait_for_selector("#practiceScreen")
+    type_keys(page, "Tab", "Space", "Tab", "Enter", "Enter", "Tab", "Enter")  # choose, toss twice, go on
+    page.wait_for_selector("#questionScreen")
+    page.reload()  # in the middle: nothing was kept, it begins again
+    page.wait_for_selector("#welcomeScreen")
+    page.select_option(".bar select", "de")
+    assert page.evaluate("[document.documentElement.dir, document.documentElement.lang]") == ["ltr", "de"]
+    begin(page)
+    type_keys(page, "Tab", "Space", "Enter")  # the first year
+    type_keys(page, "Tab", "ArrowDown")
+    page.select_option(".bar select", "ar")  # with an answer chosen but not given
+    assert page.locator("#questionScreen input:checked").get_attribute("value") == "1"
+    page.click("#questionScreen button.secondary")
+    assert page.locator("#questionScreen input:checked").get_attribute("value") == "0"
+    forward(page)
+    forward(page)
+    page.fill("#answer", "25")
+    forward(page)
+    assert "20" in page.locator("#error").inner_text()
+    page.fill("#answer", "7")
+    forward(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    context.set_offline(True)
+    page.select_option("#answer", "1")
+    forward(page)
+    page.wait_for_selector("#waitingScreen")
+    page.click("#waitingScreen button.primary")
+    assert page.locator("#waitingScreen").count() == 1
+    context.set_offline(False)
+    page.wait_for_selector("#doneScreen")
+    page.reload()
+    page.wait_for_selector("#doneScreen")
+    bodies = {request.post_data for request in sent}
+    assert len(bodies) == 1
+    assert survey.split(json.loads(bodies.pop())["report"]) is not None
+    database = Database(tmp_path / "survey.sqlite")
+    assert progress(database).reports == 1
+    page.select_option(".bar select", "en")
+    page.click("text=Take the report back")
+    page.click("text=No, keep it")
+    page.click("text=Take the report back")
+    page.click("button.danger")
+    page.wait_for_selector("#withdrawnScreen")
+    assert progress(database).reports == 0
+    page.click("#withdrawnScreen button")  # another person on this device
+    page.wait_for_selector("#welcomeScreen")
+    respond(page, [1, 0, "3", None])
+    context.close()
+    found = progress(database)
+    assert (found.reports, found.total("received"), found.total("withdrawn"), found.total("refused")) == (1, 2, 1, 0)
+    database.close()
+
+
+def type_keys(page, *keys):
+    for key in keys:
+        page.keyboard.press(key)

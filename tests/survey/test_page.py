@@ -115,6 +115,7 @@ def test_the_coin_is_drawn_before_the_answer(alone):
     for path in ("A", "B", "ABA", "BAB"):
         record = wire()
         page = opened(alone, record, seed=11)
+        drawn = page.evaluate("bytesDrawn")
         begin(page)
         give(page, 0)
         forward(page)
@@ -127,6 +128,7 @@ def test_the_coin_is_drawn_before_the_answer(alone):
         forward(page)
         page.wait_for_selector("#doneScreen")
         reports[path] = record.sent[0][3]
+        assert page.evaluate("bytesDrawn") == drawn > 16  # all of it when the page was loaded
     assert reports["A"] == reports["ABA"]
     assert reports["B"] == reports["BAB"]
 

@@ -81,7 +81,7 @@ def serve_command(
 
     kept = serve(survey, database_of(plan, database, test=test), place, ready)
     if not as_json:
-        typer.echo(f"Stopped. {kept:,} reports are kept.")
+        typer.echo(f"Stopped. {kept:,} {'report is' if kept == 1 else 'reports are'} kept.")
 
 
 @command

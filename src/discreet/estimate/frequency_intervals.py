@@ -139,14 +139,15 @@ def _score(result: Frequencies, factor: float, size: float | Floats, rows: slice
 
 def _anytime(result: Frequencies, level: float, rows: slice, *, rigorous: bool) -> Floats:
     """A confidence sequence, at the number of reports that there are now."""
-    weights, channel = _one_channel(result, "anytime intervals")
+    weights = _one_channel(result, "anytime intervals")[0]
+    centre, n = result.unbiased[rows], result.n
     if rigorous:
-        deviation = anytime.bounded_deviation(weights)
+        reach = anytime.reach(n, anytime.bounded_deviation(weights)[rows], level)
+        ends = centre - reach, centre + reach
     else:
-        shares = anytime.allowed_shares(result.evidence.shares, channel)
-        deviation = np.sqrt(np.maximum(weights**2 @ shares - (weights @ shares) ** 2, 0))
-    centre, reach = result.unbiased[rows], anytime.reach(result.n, deviation[rows], level)
-    return intervals.within_unit(centre - reach, centre + reach, 1 + np.abs(centre))
+        own, other = (values[rows] for values in result.channels.conditional_variances)
+        ends = wilson(centre, own, other, 1.0, n, anytime.factor(n, level))
+    return intervals.within_unit(*ends, 1 + np.abs(centre))
 
 
 def contaminated_interval(result: Frequencies, share: float, of: str, level: float, method: str | None) -> Floats:

@@ -176,8 +176,8 @@ class Frequencies(Result):
             * "simultaneous": all values at once with the level as joint coverage, by Bonferroni, on
               Clopper–Pearson where it exists and on the default otherwise.
             * "anytime": a confidence sequence, which may be looked at as often as one likes while answers come in; the
-              level holds for all looks together once there are some dozens of answers, and it is tightest near a
-              thousand. "anytime-rigorous" holds from the first answer on, and is wider.
+              level holds for all looks at one value together once there are some dozens of answers, and it is tightest
+              near a thousand. "anytime-rigorous" holds from the first answer on, and is wider.
 
         Returns
         -------

@@ -136,6 +136,8 @@ class Statistic(Result):
         least, half_range = self.deviations
         if rigorous and math.isinf(half_range):
             raise EstimationError("anytime-rigorous intervals need a column with a list of values; use anytime")
+        if self.two_valued is not None and not rigorous:
+            return self._wilson(level, np.array([anytime.factor(int(n), level) for n in self.n]))
         found = self.std_error * np.sqrt(self.n)
         deviation = np.full_like(found, half_range) if rigorous else np.maximum(found, least)
         reach = np.array([anytime.reach(int(n), one, level) for n, one in zip(self.n, deviation, strict=True)])

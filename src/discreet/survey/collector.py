@@ -21,6 +21,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -152,7 +153,7 @@ class Collector:
         return answer
 
     async def _ready(self, _: Request) -> Response:
-        return _response(204)
+        return _empty(204)
 
     async def _reports(self, request: Request) -> Response:
         allowed, shared = self._origin(request)
@@ -163,8 +164,7 @@ class Collector:
             return _response(204, headers=shared | _PREFLIGHT)
         handle = self._put if request.method == "PUT" else self._delete
         response = await handle(request)
-        response.headers.update(shared)
-        return response
+        return _told(response, shared) if shared else response
 
     def _origin(self, request: Request) -> tuple[bool, dict[str, str]]:
         """Whether the page of a request may send here, and what its browser has to be told."""
@@ -277,6 +277,17 @@ def _response(status: int, content: bytes = b"", headers: dict[str, str] | None 
     return Response(content, status, _HEADERS | (headers or {}))
 
 
+@cache
+def _empty(status: int) -> Response:
+    """An answer without a body; one object serves all requests, so nobody may change it."""
+    return _response(status)
+
+
+def _told(response: Response, more: dict[str, str]) -> Response:
+    """The same answer with more headers."""
+    return _response(response.status_code, bytes(response.body), dict(response.headers) | more)
+
+
 def _html(content: bytes, policy: str) -> Response:
     policy = f"{policy}; frame-ancestors 'none'"
     return _response(200, content, {"content-type": "text/html; charset=utf-8", "content-security-policy": policy})
@@ -288,4 +299,4 @@ def _problem(status: int, sentence: str) -> Response:
 
 def _outcome(outcome: Outcome) -> Response:
     status = _STATUS[outcome]
-    return _response(status) if status < 300 else _problem(status, f"{outcome.value}")
+    return _empty(status) if status < 300 else _problem(status, f"{outcome.value}")

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+import numpy as np
+
 from discreet.errors import EstimationError
 from discreet.manifest import Block
 from discreet.mechanisms import FiniteMechanism
@@ -23,8 +25,11 @@ from discreet.survey.tallies import Progress, counts_of, progress, tally
 from discreet.survey.wording import asset
 
 LEVEL = 0.95
-#: Reports from which on estimates are shown: a confidence sequence with an estimated spread needs some dozens.
+#: Reports from which on estimates are shown: a confidence sequence needs some dozens.
 FEWEST = 30
+_CONTRADICTION = (
+    "The reports contradict the design: chance alone gives more of the other codes. Are reports being made up?"
+)
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,8 @@ class Dashboard:
             ends = result.interval(LEVEL, None if closed else "anytime")
         except EstimationError as error:
             return Estimated(text, design, n, labels, (), needed, str(error))
+        if np.isnan(ends).any():
+            return Estimated(text, design, n, labels, (), needed, _CONTRADICTION)
         rows = tuple((float(e), float(lo), float(hi)) for e, (lo, hi) in zip(result.estimate, ends, strict=True))
         return Estimated(text, design, n, labels, rows, needed)
 
@@ -206,7 +213,7 @@ def _card(one: Estimated, *, closed: bool) -> str:
         f"<td class=number><b>{estimate:.1%}</b> <span>{low:.1%} to {high:.1%}</span></td></tr>"
         for label, (estimate, low, high) in zip(one.labels, one.rows, strict=True)
     )
-    kind = "95 % intervals" if closed else "95 % intervals that hold at every look"
+    kind = "95 % intervals, one for each answer" + ("" if closed else "; each holds at every look")
     goal = ""
     if one.needed is not None:
         told = (

@@ -31,6 +31,8 @@ DIGEST_BYTES = 16
 CHUNK = 500
 #: Seconds that another process may hold the file.
 _BUSY_SECONDS = 20
+#: Reports lie in random order, so nearly each of them writes a page of its own: small ones.
+_PAGE_BYTES = 1024
 #: PostgreSQL: who holds this number serves the survey. "discreet", as letters of 7 bits.
 _ADVISORY = 0x64736372
 
@@ -171,6 +173,16 @@ class Database:
         return self.value("state") == "closed"
 
     @contextlib.contextmanager
+    def storing(self) -> Iterator[Connection]:
+        """A connection for one group of reports: one transaction of SQLite, single statements of PostgreSQL."""
+        if self.path is not None:
+            with self.engine.begin() as connection:
+                yield connection
+        else:
+            with self.engine.connect() as connection:
+                yield connection.execution_options(isolation_level="AUTOCOMMIT")
+
+    @contextlib.contextmanager
     def working(self) -> Iterator[None]:
         """Say in a sentence what the database refuses; its own words may quote what was written."""
         import sqlalchemy as sa
@@ -232,7 +244,7 @@ class Database:
 def _durable(connection: Any, _: Any) -> None:
     """What is acknowledged is on the disk; what is deleted is overwritten."""
     cursor = connection.cursor()
-    for setting in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
+    for setting in (f"page_size = {_PAGE_BYTES}", "journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
         cursor.execute(f"PRAGMA {setting}")
     cursor.close()
 

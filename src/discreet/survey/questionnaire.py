@@ -41,7 +41,7 @@ class Field:
     size: int
     blank: int | None = None
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Decimal digits."""
         return len(str(self.size - 1))
@@ -149,7 +149,7 @@ class Questionnaire:
             return Field(question.column, reports.size + 1, reports.size)
         return Field(question.column, reports.size)
 
-    @property
+    @cached_property
     def length(self) -> int:
         """Digits of every report."""
         return sum(field.width for field in self.fields)

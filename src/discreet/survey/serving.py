@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import ipaddress
 import signal
 import socket
+import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +57,8 @@ class Place:
                 "a survey that others can reach needs --certificate and --key, or a proxy that has them: whoever "
                 "alters the page on its way reads the answers. --insecure-lan accepts that, for a trial at home"
             )
+        if self.certificate is not None and self.key is not None:
+            _check_certificate(self.certificate, self.key)
 
     def listen(self) -> socket.socket:
         """A socket."""
@@ -134,6 +138,9 @@ def _server(config: Any, ready: Callable[[], None]) -> Any:
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
+            # What is there by now stays: looked through again and again, it would hold answers up.
+            gc.collect()
+            gc.freeze()
             ready()
 
         @contextlib.contextmanager
@@ -149,6 +156,20 @@ def _server(config: Any, ready: Callable[[], None]) -> Any:
                     signal.signal(number, handler)
 
     return Server(config)
+
+
+def _check_certificate(certificate: Path, key: Path) -> None:
+    """Say now what would fail when the server starts."""
+    for name, path in (("certificate", certificate), ("key", key)):
+        if not path.is_file():
+            raise InputError(f'--{name}: there is no file "{path}"')
+    try:
+        # A key under a password would ask for it at the terminal, and a server has none.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password="")
+    except (ssl.SSLError, OSError):
+        raise InputError(
+            f'"{certificate}" and "{key}" are not a certificate and its key without a password, both in PEM form'
+        ) from None
 
 
 def _is_loopback(host: str) -> bool:

@@ -10,19 +10,22 @@ import asyncio
 import datetime
 import queue
 import threading
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from discreet.survey.database import CHUNK, Database
+from discreet.survey.statements import add_count, insert_new
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 #: Reports of one commit at most, so that none waits for a very long one.
 _BATCH = 1_000
+#: Turns of the event loop without a new report after which a group is complete: a request takes two, from its bytes to
+#: its task.
+_QUIET_TURNS = 3
 
 
 class Outcome(Enum):
@@ -63,8 +66,10 @@ class Writer:
     def __init__(self, database: Database, *, invited: bool) -> None:
         self.database = database
         self.invited = invited
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._groups: queue.SimpleQueue[list[Job] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="survey writer", daemon=True)
+        self._waiting: list[Job] = []  # this and the next are touched by the event loop only
+        self._busy = False
         self._refused = 0
         self.failures = 0
         self._lock = threading.Lock()
@@ -75,7 +80,10 @@ class Writer:
 
     def stop(self) -> None:
         """Finish what was handed in, and end."""
-        self._jobs.put(None)
+        if self._waiting:
+            self._groups.put(self._waiting)
+            self._waiting = []
+        self._groups.put(None)
         self._thread.join()
 
     def refused(self) -> None:
@@ -85,90 +93,105 @@ class Writer:
 
     async def ask(self, ticket: bytes, report: str | None, code: bytes | None = None) -> Outcome:
         """Store a report, or delete it; returns when that is on the disk."""
-        job = Job(ticket, report, code, asyncio.get_running_loop().create_future())
-        self._jobs.put(job)
+        loop = asyncio.get_running_loop()
+        job = Job(ticket, report, code, loop.create_future())
+        if not self._waiting:
+            self._gather()
+        self._waiting.append(job)
         return await job.done
 
+    def _gather(self, seen: int = 0, quiet: int = 0) -> None:
+        """Wait while requests come in at every turn of the event loop, then hand over what there is.
+
+        A commit takes milliseconds whatever it holds, and a turn microseconds: a whole crowd in one commit is
+        answered sooner than half of it now and half of it after another.
+        """
+        if self._busy or quiet >= _QUIET_TURNS or seen >= _BATCH:
+            self._hand_over()
+            return
+        now = len(self._waiting)
+        asyncio.get_running_loop().call_soon(self._gather, now, quiet + 1 if now == seen else 0)
+
+    def _hand_over(self) -> None:
+        """Give the thread all that is waiting, unless it is at work: then when it is done."""
+        if self._waiting and not self._busy:
+            group, self._waiting = self._waiting[:_BATCH], self._waiting[_BATCH:]
+            self._busy = True
+            self._groups.put(group)
+
     def _run(self) -> None:
-        going = True
-        while going:
-            batch, going = self._next()
-            if batch or not going:
-                try:
-                    self._commit(batch)
-                except Exception:
-                    # Whoever waits is told that it failed, and sends again; the next group may succeed.
-                    self.failures += 1
-                _answer(batch)
+        while (group := self._groups.get()) is not None:
+            self._work(group)
+        self._work([])  # requests that were refused since
 
-    def _next(self) -> tuple[list[Job], bool]:
-        """Everything that is waiting; and whether there is more to come."""
-        batch: list[Job] = []
-        job = self._jobs.get()
-        while job is not None:
-            batch.append(job)
-            if len(batch) >= _BATCH:
-                break
-            try:
-                job = self._jobs.get_nowait()
-            except queue.Empty:
-                break
-        return batch, job is not None
+    def _work(self, group: list[Job]) -> None:
+        try:
+            self._commit(group)
+        except Exception:
+            # Whoever waits is told that it failed, and sends again; the next group may succeed.
+            self.failures += 1
+        if group:
+            group[0].done.get_loop().call_soon_threadsafe(self._answer, group)
 
-    def _commit(self, batch: list[Job]) -> None:
-        """All reports of a group, then their codes, then deletions: three transactions on one connection."""
-        with self.database.working(), self.database.engine.connect() as connection:
-            puts = [job for job in batch if job.report is not None]
-            with connection.begin():
+    def _answer(self, group: list[Job]) -> None:
+        """Tell everybody who waits, with one visit to the event loop, and hand over who came meanwhile."""
+        self._busy = False
+        for job in group:
+            if not job.done.done():
+                job.done.set_result(job.outcome)
+        if self._waiting:
+            self._gather()
+
+    def _commit(self, group: list[Job]) -> None:
+        """All reports of a group, then their codes, then deletions: three transactions."""
+        with self.database.working():
+            puts = [job for job in group if job.report is not None]
+            with self.database.storing() as connection:
                 decided = self._store(connection, puts)
-            taken = [job.code for job in puts if decided[job] in (Outcome.STORED, Outcome.KNOWN)]
-            self._use_codes(connection, taken)
+            self._use_codes(job.code for job in puts if decided[job] in (Outcome.STORED, Outcome.KNOWN))
             for job, outcome in decided.items():
                 job.outcome = outcome
-            deleted = [job for job in batch if job.report is None]
-            if deleted:
-                self._delete(connection, deleted)
+            self._delete([job for job in group if job.report is None])
 
     def _store(self, connection: Connection, puts: list[Job]) -> dict[Job, Outcome]:
         """The first transaction: reports, in the order of their random digests, and the counts of the day."""
-        import sqlalchemy as sa
-
         decided = self._decide(connection, puts)
         with self._lock:
             refused, self._refused = self._refused, 0
         refused += sum(outcome not in (Outcome.STORED, Outcome.KNOWN) for outcome in decided.values())
-        new = sorted((job.ticket, job.report) for job, outcome in decided.items() if outcome is Outcome.STORED)
-        if new:
-            rows = [{"ticket": ticket, "report": report} for ticket, report in new]
-            connection.execute(sa.insert(self.database.tables.reports), rows)
-        self._count(connection, Counter(received=len(new), refused=refused))
+        if refused:
+            add_count(connection, self.database.tables, _today(), "refused", refused)
         return decided
 
     def _decide(self, connection: Connection, puts: list[Job]) -> dict[Job, Outcome]:
-        """What becomes of every report, in the order in which they came."""
+        """Store what is new, first come first served, and say what became of every report.
+
+        Nearly all are new: they are inserted without being looked for, and the database says which it took.
+        """
         tables = self.database.tables
-        known = dict(_rows(connection, tables.reports.c.ticket, tables.reports.c.report, [j.ticket for j in puts]))
         wanted = [job.code for job in puts if job.code is not None] if self.invited else []
-        codes = dict(_rows(connection, tables.invitations.c.code, tables.invitations.c.used, wanted))
-        decided: dict[Job, Outcome] = {}
+        codes: dict[bytes | None, Any] = {}
+        codes |= dict(_rows(connection, tables.invitations.c.code, tables.invitations.c.used, wanted))
+        chosen: dict[bytes, Job] = {}
         for job in puts:
-            decided[job] = self._outcome(job, known, codes)
-            if decided[job] is Outcome.STORED:
-                known[job.ticket] = job.report
+            if job.ticket not in chosen and (not self.invited or codes.get(job.code) is False):
+                chosen[job.ticket] = job
                 if job.code is not None:
                     codes[job.code] = True
-        return decided
+        rows = sorted((ticket, str(job.report)) for ticket, job in chosen.items())
+        stored = insert_new(connection, tables, rows, _today())
+        decided = {job: Outcome.STORED for ticket, job in chosen.items() if ticket in stored}
+        others = [job for job in puts if job not in decided]
+        known = dict(_rows(connection, tables.reports.c.ticket, tables.reports.c.report, [j.ticket for j in others]))
+        return decided | {job: self._otherwise(job, known, codes) for job in others}
 
-    def _outcome(self, job: Job, known: dict[bytes, Any], codes: dict[bytes, Any]) -> Outcome:
+    def _otherwise(self, job: Job, known: dict[bytes, Any], codes: dict[bytes | None, Any]) -> Outcome:
+        """What becomes of a report that was not stored just now."""
         if job.ticket in known:
             return Outcome.KNOWN if known[job.ticket] == job.report else Outcome.OTHER
-        if not self.invited:
-            return Outcome.STORED
-        if job.code not in codes:
-            return Outcome.UNKNOWN_CODE
-        return Outcome.USED_CODE if codes[job.code] else Outcome.STORED
+        return Outcome.USED_CODE if job.code in codes else Outcome.UNKNOWN_CODE
 
-    def _use_codes(self, connection: Connection, codes: Iterable[bytes | None]) -> None:
+    def _use_codes(self, codes: Iterable[bytes | None]) -> None:
         """The second transaction: which codes were used, in no order that they came in."""
         import sqlalchemy as sa
 
@@ -176,36 +199,32 @@ class Writer:
         if not used or not self.invited:
             return
         table = self.database.tables.invitations
-        with connection.begin():
+        with self.database.engine.begin() as connection:
             for start in range(0, len(used), CHUNK):
                 chosen = table.c.code.in_(used[start : start + CHUNK])
                 connection.execute(sa.update(table).where(chosen, table.c.used.is_(False)).values(used=True))
 
-    def _delete(self, connection: Connection, jobs: list[Job]) -> None:
+    def _delete(self, jobs: list[Job]) -> None:
+        """The third: reports that were taken back."""
         import sqlalchemy as sa
 
-        table = self.database.tables.reports
-        found: dict[Job, Outcome] = {}
-        with connection.begin():
+        if not jobs:
+            return
+        tables, found = self.database.tables, {}
+        with self.database.engine.begin() as connection:
             for job in jobs:
-                gone = connection.execute(sa.delete(table).where(table.c.ticket == job.ticket)).rowcount
+                chosen = tables.reports.c.ticket == job.ticket
+                gone = connection.execute(sa.delete(tables.reports).where(chosen)).rowcount
                 found[job] = Outcome.DELETED if gone else Outcome.ABSENT
             withdrawn = sum(outcome is Outcome.DELETED for outcome in found.values())
-            self._count(connection, Counter(withdrawn=withdrawn))
+            if withdrawn:
+                add_count(connection, tables, _today(), "withdrawn", withdrawn)
         for job, outcome in found.items():
             job.outcome = outcome
 
-    def _count(self, connection: Connection, what: Counter[str]) -> None:
-        """Add to the counts of today; there is one writer, so nobody else does."""
-        import sqlalchemy as sa
 
-        table, today = self.database.tables.days, datetime.datetime.now(datetime.UTC).date().isoformat()
-        for name, more in what.items():
-            if not more:
-                continue
-            chosen = (table.c.day == today, table.c.what == name)
-            if not connection.execute(sa.update(table).where(*chosen).values(count=table.c.count + more)).rowcount:
-                connection.execute(sa.insert(table).values(day=today, what=name, count=more))
+def _today() -> str:
+    return datetime.datetime.now(datetime.UTC).date().isoformat()
 
 
 def _rows(connection: Connection, key: Any, value: Any, wanted: list[bytes]) -> Iterable[tuple[bytes, Any]]:
@@ -216,15 +235,3 @@ def _rows(connection: Connection, key: Any, value: Any, wanted: list[bytes]) -> 
     for start in range(0, len(different), CHUNK):
         query = sa.select(key, value).where(key.in_(different[start : start + CHUNK]))
         yield from ((bytes(found), said) for found, said in connection.execute(query))
-
-
-def _answer(batch: list[Job]) -> None:
-    """Tell everybody who waits, with one visit to the event loop."""
-
-    def tell() -> None:
-        for job in batch:
-            if not job.done.done():
-                job.done.set_result(job.outcome)
-
-    if batch:
-        batch[0].done.get_loop().call_soon_threadsafe(tell)

@@ -2,12 +2,14 @@
 
 A question with a number under ``discreet::epsilon`` is private; all others are public. ``discreet::mechanism`` names a
 mechanism of a plan. What cannot be asked so that a report gives nothing away is refused with its row: free text,
-several choices at once, and questions that depend on an answer.
+several choices at once, and questions or choices that depend on an answer. What a survey does without (notes,
+calculations, looks, default answers) is left out, and listed.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from dataclasses import dataclass, field
@@ -32,6 +34,29 @@ _PARADATA = {
     "subscriberid",
 }
 _STRUCTURE = {"begin group", "end group", "begin_group", "end_group", "note", "calculate", "hidden"}
+#: Types of questions that exist in XLSForms and have answers without a list of values.
+_UNLISTED = {
+    "text",
+    "select_multiple",
+    "select_one_from_file",
+    "select_multiple_from_file",
+    "rank",
+    "image",
+    "audio",
+    "video",
+    "file",
+    "geopoint",
+    "geotrace",
+    "geoshape",
+    "barcode",
+    "date",
+    "time",
+    "datetime",
+    "dateTime",
+}
+#: Columns that are read; a value under any other is left out, and said.
+_READ = {"type", "name", "label", "hint", "required", "relevant", "choice_filter", "constraint", "parameters"}
+_BOUND = re.compile(r"\.\s*(>=|<=|>|<)\s*(-?\d+(?:\.\d+)?)")
 _LANGUAGE = re.compile(r"\(([a-z]{2,3})\)\s*$|^([a-z]{2,3})$")
 
 
@@ -66,7 +91,9 @@ class _Form:
     """The rows of a form on their way to a plan."""
 
     def __init__(self, sheets: dict[str, list[dict[str, Any]]], name: str) -> None:
-        self.rows = [row for row in sheets["survey"] if row.get("type")]
+        # As a spreadsheet counts them: the first has the names of the columns, and rows may be empty.
+        self.numbered = [(i, row) for i, row in enumerate(sheets["survey"], start=2) if row.get("type")]
+        self.rows = [row for _, row in self.numbered]
         self.choices: dict[str, list[dict[str, Any]]] = {}
         for row in sheets["choices"]:
             self.choices.setdefault(str(row.get("list_name") or row.get("list name")), []).append(row)
@@ -85,6 +112,8 @@ class _Form:
                     if match is None:
                         raise PlanError(f'column "{key}": say which language it is, as in label::English (en)')
                     found[match[1] or match[2]] = key.removeprefix("label")
+        if found and any("label" in row for row in self.rows):
+            raise PlanError("column label: say which language it is, as in label::English (en); other labels do")
         for language in found:
             if language not in LANGUAGES:
                 raise PlanError(f'language "{language}": the words of a page are there in {", ".join(LANGUAGES)}')
@@ -100,12 +129,14 @@ class _Form:
         public: list[str] = []
         blocks: list[str] = []
         questions: list[str] = []
-        for number, row in enumerate(self.rows, start=2):
+        for number, row in self.numbered:
             kind = " ".join(str(row["type"]).split())
             if kind in _PARADATA or kind in _STRUCTURE:
                 self.left_out.append(f"row {number} ({kind})")
                 continue
             self._refuse(row, kind, number)
+            ignored = [key for key in row if key.split("::")[0] not in _READ and not key.startswith("discreet::")]
+            self.left_out += [f"row {number} ({key})" for key in ignored]
             name = str(row.get("name") or "")
             if row.get("discreet::epsilon") in (None, ""):
                 public.append(name)
@@ -123,28 +154,25 @@ class _Form:
         return Imported("\n".join([*head, *listed, *blocks, *questions]), self.left_out)
 
     def _refuse(self, row: dict[str, Any], kind: str, number: int) -> None:
-        if str(row.get("relevant") or "").strip():
+        for column, what in (("relevant", "a question"), ("choice_filter", "the choices")):
+            if str(row.get(column) or "").strip():
+                raise PlanError(
+                    f"row {number}: {column} makes {what} depend on an answer, which can give that away; a survey asks "
+                    "everybody every question with all its choices"
+                )
+        first, *rest = kind.split()
+        if first in _UNLISTED:
             raise PlanError(
-                f"row {number}: relevant makes a question depend on an answer, which can give that away; a survey asks "
-                "everybody every question"
+                f"row {number}: {first} cannot be randomised; use select_one, integer with bounds, or range"
             )
-        if kind.split(maxsplit=1)[0] in (
-            "text",
-            "select_multiple",
-            "rank",
-            "image",
-            "audio",
-            "video",
-            "file",
-            "geopoint",
-            "barcode",
-        ):
-            raise PlanError(
-                f"row {number}: {kind.split(maxsplit=1)[0]} cannot be randomised; use select_one, integer with bounds, "
-                "or range"
-            )
-        if kind.split(maxsplit=1)[0] not in ("select_one", "integer", "decimal", "range"):
+        if "repeat" in kind:
+            raise PlanError(f"row {number}: {kind[:40]} asks a person several times; a survey asks every question once")
+        if first not in ("select_one", "integer", "decimal", "range"):
             raise PlanError(f"row {number}: {kind[:40]} is not a kind of question that a survey has")
+        if first == "select_one" and "or_other" in rest:
+            raise PlanError(f"row {number}: or_other asks for free text, which cannot be randomised; list the choices")
+        if first == "select_one" and str(row.get("constraint") or "").strip():
+            raise PlanError(f"row {number}: a constraint on choices is not available; list those that may be chosen")
 
     def _question(self, row: dict[str, Any], name: str, number: int, kind: str, *, private: bool) -> str:
         lines = ["[[question]]", f"column = {_text(name)}", f"text = {self._words(row, 'label', number)}"]
@@ -187,13 +215,32 @@ class _Form:
     def _grid(self, row: dict[str, Any], number: int) -> str:
         """From the parameters of a range, or the bounds of a constraint such as ``. >= 0 and . <= 20``."""
         given = dict(re.findall(r"(start|end|step)\s*=\s*(-?[\d.]+)", str(row.get("parameters") or "")))
-        bounds = dict(re.findall(r"\.\s*(>=|<=)\s*(-?[\d.]+)", str(row.get("constraint") or "")))
-        low, high = given.get("start", bounds.get(">=")), given.get("end", bounds.get("<="))
-        if low is None or high is None:
-            raise PlanError(f"row {number}: a number needs bounds, as constraint (. >= 0 and . <= 20) or as a range")
+        low, high = self._bounds(row, number)
+        low, high = float(given.get("start", low)), float(given.get("end", high))
         step = float(given.get("step", 1))
-        points = round((float(high) - float(low)) / step) + 1 if step > 0 else 0
-        return f"grid = {{ low = {float(low)!r}, high = {float(high)!r}, points = {points} }}"
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise PlanError(f"row {number}: a number needs bounds, as constraint (. >= 0 and . <= 20) or as a range")
+        if step <= 0 or high <= low:
+            raise PlanError(f"row {number}: a range needs a step above 0, and an end above its start")
+        whole = round((high - low) / step)
+        if not math.isclose(whole * step, high - low, rel_tol=1e-9):
+            raise PlanError(f"row {number}: steps of {step:g} from {low:g} do not end at {high:g}")
+        return f"grid = {{ low = {low!r}, high = {high!r}, points = {whole + 1} }}"
+
+    def _bounds(self, row: dict[str, Any], number: int) -> tuple[float, float]:
+        """What a constraint says about a number, and nothing else may be said there."""
+        text = str(row.get("constraint") or "").strip()
+        low, high, integer = -math.inf, math.inf, str(row["type"]).strip() == "integer"
+        for part in re.split(r"\s+and\s+", text) if text else []:
+            found = _BOUND.fullmatch(part.strip().strip("()").strip())
+            if found is None or (found[1] in "<>" and not integer):
+                raise PlanError(
+                    f"row {number}: only bounds are understood in a constraint, as in . >= 0 and . <= 20"
+                    + ("" if integer else " (with < and > for integer alone)")
+                )
+            bound = float(found[2]) + {">": 1, "<": -1}.get(found[1], 0)  # above 0 is at least 1
+            low, high = (max(low, bound), high) if found[1][0] == ">" else (low, min(high, bound))
+        return low, high
 
     def _words(self, row: dict[str, Any], key: str, number: int) -> str:
         parts = []
