@@ -13,6 +13,8 @@ from discreet import DomainError, ManifestError, Plan, PlanError, Randomness, Re
 from discreet.audit import audit
 from discreet.errors import EstimationError
 from discreet.manifest import Manifest, OneNumberBlock
+from discreet.publish.plan import as_plan
+from discreet.publish.run.layout import Layout
 from tests.cli.test_commands import discreet
 
 COLUMNS = ["hours", "income", "age"]
@@ -51,6 +53,20 @@ def people(n=N, seed=1):
 def released():
     """One release for the questions below."""
     return release(people(), plan(), randomness=Randomness.seeded(3))
+
+
+def test_nothing_lies_under_blanks():
+    """The memory of a cell that was not drawn does not hold what it would have reported, nor the truth."""
+    table = people(1_000)
+    layout = Layout(as_plan(plan()), table.schema)
+    coded = layout.encode(table.combine_chunks().to_batches()[0], 0)
+    randomised = layout.randomize(coded, Randomness.seeded(1))
+    for batch in (randomised, layout.decode(randomised)):
+        for name in COLUMNS:
+            cells = batch.column(name)
+            assert 0 < cells.null_count < 1_000
+            stored = pa.Array.from_buffers(cells.type, 1_000, [None, cells.buffers()[1]], offset=cells.offset)
+            assert len(set(stored.filter(cells.is_null()).to_pylist())) == 1
 
 
 @pytest.mark.parametrize("name", ["out.parquet", "out.csv"])
