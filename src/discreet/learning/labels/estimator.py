@@ -178,7 +178,7 @@ class FromPrivateLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 "does, or fit without weights (FromRelease: weighted=False)"
             )
         checked = checked_weights(weights, rows)
-        return checked / checked.mean()
+        return np.asarray(checked / checked.mean())
 
     def _fitted(
         self, rows: Any, codes: NDArray[np.intp], design: NDArray[np.intp], counts: Floats | None
