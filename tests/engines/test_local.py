@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import time
+from collections import Counter, deque
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pytest
 
 from discreet import InputError, Randomness
 from discreet.engines import Local
-from discreet.engines.ahead import Beside, ahead
+from discreet.engines.ahead import Ahead, Beside, ahead, side_by_side
 from discreet.engines.engine import repeated
 
 TOWNS = ["n", "s", None, "n", "e", "s", "n"]
@@ -167,3 +168,46 @@ def test_an_error_of_the_caller_goes_before_one_beside():
 
     with pytest.raises(KeyError):
         work()
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 5])
+def test_streams_side_by_side_keep_their_order(at_once):
+    """One after the other, whichever is ready first, also where some are empty."""
+    streams = [range(start, start + length) for start, length in ((0, 3), (3, 0), (3, 100), (103, 1))]
+    assert list(side_by_side(streams, at_once)) == list(range(104))
+    assert list(side_by_side([], at_once)) == []
+
+
+def test_an_error_of_a_stream_comes_in_its_place_and_all_are_closed():
+    """What comes before it is still given; what was begun after it is closed."""
+    closed = []
+
+    def stream(number):
+        try:
+            for item in range(10):
+                yield number, item
+                if number == 1 and item == 4:
+                    raise KeyError(number)
+        finally:
+            closed.append(number)
+
+    taken = []
+    with pytest.raises(KeyError):
+        deque(map(taken.append, side_by_side((stream(number) for number in range(100)), 3)))
+    assert taken == [(0, item) for item in range(10)] + [(1, item) for item in range(5)]
+    assert sorted(closed) == [0, 1, 2, 3]
+
+
+def test_items_are_made_before_they_are_asked_for():
+    """A stream that waits its turn is begun, and nothing is made once it is closed."""
+    made = []
+    waiting = Ahead(made.append(number) or number for number in range(100))
+    deadline = time.monotonic() + 10
+    while not made and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert made
+    waiting.close()
+    count = len(made)
+    assert count < 100
+    assert list(waiting) == []
+    assert len(made) == count

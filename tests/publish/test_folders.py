@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet import DomainError, ManifestError, Randomness, Release, ReleaseError, estimate, release
+from discreet import DomainError, ManifestError, Randomness, Release, ReleaseError, engines, estimate, release
 from discreet.audit import audit
 from discreet.manifest import json_schema
 from discreet.publish.run import folder_output
@@ -277,3 +277,16 @@ def test_a_changed_part_is_another_truth_for_the_ledger(data, tmp_path):
     assert Fingerprint.of(data) == before
     pq.write_table(table(51, 5), data / "part-1.parquet")
     assert Fingerprint.of(data) != before
+
+
+def test_parts_are_read_side_by_side_with_equal_results(tmp_path, small_parts):
+    """Whatever the number of workers, rows come in the order of the parts, and estimates agree to the last bit."""
+    release(table(300_000), PLAN, tmp_path / "out", Randomness.seeded(1))
+    opened = [Release.open(tmp_path / "out", engine=engines.Local(workers)) for workers in (1, 2, 7)]
+    opened.append(Release.open(tmp_path / "out"))
+    assert len(opened[0].manifest.files) == 5
+    first, *others = (one.to_arrow() for one in opened)
+    assert all(other.equals(first) for other in others)
+    fits = [estimate.regression("x ~ region", one) for one in opened]
+    assert all((fit.estimate == fits[0].estimate).all() for fit in fits)
+    assert all((fit.covariance == fits[0].covariance).all() for fit in fits)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -17,46 +19,75 @@ _DEPTH = 2
 _DONE = object()
 
 
-def ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
-    """The same items in the same order; an error comes where it would have come. Closing it closes its source."""
-    made: queue.Queue[Any] = queue.Queue(_DEPTH)
-    stop = threading.Event()
+class Ahead(Iterator[Item]):
+    """The same items in the same order, made in a thread from now on; an error comes where it would have come.
 
-    def put(item: Any) -> None:
-        while not stop.is_set():
-            with contextlib.suppress(queue.Full):
-                made.put(item, timeout=0.05)
-                return
+    Closing it stops the thread and closes the source.
+    """
 
-    def make() -> None:
+    def __init__(self, items: Iterable[Item]) -> None:
+        self._made: queue.Queue[Any] = queue.Queue(_DEPTH)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._make, args=(items,), name="discreet-ahead", daemon=True)
+        self._thread.start()
+
+    def _make(self, items: Iterable[Item]) -> None:
         source: Iterator[Item] = iter(items)
         try:
             for item in source:
-                put((item, None))
-                if stop.is_set():
+                self._put((item, None))
+                if self._stop.is_set():
                     break
         except BaseException as error:
-            put((None, error))
+            self._put((None, error))
         else:
-            put((_DONE, None))
+            self._put((_DONE, None))
         finally:
             close = getattr(source, "close", None)
             if close is not None:
                 close()
 
-    thread = threading.Thread(target=make, name="discreet-ahead", daemon=True)
-    thread.start()
+    def _put(self, item: Any) -> None:
+        while not self._stop.is_set():
+            with contextlib.suppress(queue.Full):
+                self._made.put(item, timeout=0.05)
+                return
+
+    def __next__(self) -> Item:
+        if self._stop.is_set():
+            raise StopIteration
+        item, error = self._made.get()
+        if error is None and item is not _DONE:
+            return item  # type: ignore[no-any-return]  # what the queue holds
+        self.close()
+        raise StopIteration if error is None else error
+
+    def close(self) -> None:
+        """Make nothing more."""
+        self._stop.set()
+        self._thread.join()
+
+
+def ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
+    """The same items, made ahead from the moment in which the first is asked for."""
+    with contextlib.closing(Ahead(items)) as made:
+        yield from made
+
+
+def side_by_side(streams: Iterable[Iterable[Item]], at_once: int) -> Generator[Item, None, None]:
+    """The items of several streams, one stream after the other; the next ones are made meanwhile."""
+    started: deque[Ahead[Item]] = deque()
+    waiting = iter(streams)
     try:
         while True:
-            item, error = made.get()
-            if error is not None:
-                raise error
-            if item is _DONE:
+            started.extend(Ahead(stream) for stream in islice(waiting, at_once - len(started)))
+            if not started:
                 return
-            yield item
+            yield from started[0]
+            started.popleft().close()
     finally:
-        stop.set()
-        thread.join()
+        for stream in started:
+            stream.close()
 
 
 class Beside:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,14 @@ class Table(Protocol):
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows, in these columns."""
+
+
+@runtime_checkable
+class InParts(Table, Protocol):
+    """A table in several parts, which can be read side by side."""
+
+    def part_batches(self, columns: Sequence[str]) -> Sequence[Iterator[pa.RecordBatch]]:
+        """The rows of every part, in these columns."""
 
 
 class Engine(ABC):

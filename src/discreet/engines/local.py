@@ -13,7 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet import arguments
-from discreet.engines.engine import Engine, Table
+from discreet.engines.ahead import side_by_side
+from discreet.engines.engine import Engine, InParts, Table
 from discreet.errors import InputError
 from discreet.randomness import Randomness, permutation, resolve
 
@@ -52,8 +53,10 @@ class Local(Engine):
         self.workers = arguments.whole(workers, "workers", InputError, least=1, most=1024)
 
     def rows(self, table: Table, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """As the table gives them."""
-        return table.batches(columns)
+        """As the table gives them; with several workers the next parts of a table in parts are read meanwhile."""
+        if self.workers == 1 or not isinstance(table, InParts):
+            return table.batches(columns)
+        return side_by_side(table.part_batches(columns), self.workers)
 
     def map_batches(self, batches: Iterable[Item], function: Callable[[Item], Part]) -> Iterator[Part]:
         """What the function gives for each batch, in the order of the batches."""

@@ -93,9 +93,13 @@ class FolderTable(TableFile):
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of the parts, one part after the other."""
+        for batches in self.part_batches(columns):
+            yield from batches
+
+    def part_batches(self, columns: Sequence[str]) -> list[Iterator[pa.RecordBatch]]:
+        """The rows of every part."""
         schema = pa.schema([self._schema.field(name) for name in columns])
-        for part in self.parts:
-            yield from part.batches(columns, schema)
+        return [part.batches(columns, schema) for part in self.parts]
 
 
 def part_names(folder: Path) -> list[str]:

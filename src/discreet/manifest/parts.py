@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from discreet import limits
+from discreet.engines import Local
+from discreet.engines.local import available_cores
 from discreet.errors import ManifestError, ReleaseError
 from discreet.manifest.checks import mapping, text, whole
 from discreet.manifest.digest import checked_sha256
@@ -79,8 +81,9 @@ def check_files(folder: Path, files: tuple[PartFile, ...], present: list[str]) -
     for name in sorted(listed ^ (set(present) - (being_appended(folder) - listed))):
         what = "is missing" if name in listed else "is not in the manifest"
         raise ManifestError(f"{folder.name} does not match its manifest: {name} {what}")
-    for file in files:
-        if _sha256(folder / file.name) != file.sha256:
+    found = Local(available_cores()).map_batches(files, lambda file: _sha256(folder / file.name))
+    for file, sha256 in zip(files, found, strict=True):
+        if sha256 != file.sha256:
             raise ManifestError(
                 f"{folder.name} does not match its manifest: {file.name} was changed after the release, "
                 "its SHA-256 differs"

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from discreet import arguments
 from discreet.engines import Engine, Local
+from discreet.engines.local import available_cores
 from discreet.errors import ManifestError, ReleaseError
 from discreet.manifest.additions import described
 from discreet.manifest.blocks import Block
@@ -146,7 +147,7 @@ class Release:
         check_rows(folder, manifest.files, {part.name: part.table.rows for part in table.parts})
         if table.schema.names != [column.name for column in manifest.columns]:
             raise ManifestError(f"{folder.name} does not match its manifest: its columns are not the released ones")
-        opened = cls(manifest, table, document, engine)
+        opened = cls(manifest, table, document, engine or Local(available_cores()))
         opened._check_types(folder.name)
         return opened
 

@@ -128,10 +128,13 @@ class CountedRows:
     def rows(self, per_batch: int) -> Iterator[pa.RecordBatch]:
         """All rows in their new order; can be asked for once."""
         if not self.counts.any():
-            return iter(())
+            return
         key = StreamKey(self._randomness.bytes(_KEY_BYTES).tobytes(), secure=self._randomness.secure)
-        order = Arrangement(self.counts, per_batch, key, self._kinds.dtype)
-        return order.mapped(self._engine, self._kinds.batch)
+        try:
+            order = Arrangement(self.counts, per_batch, key, self._kinds.dtype)
+            yield from order.mapped(self._engine, self._kinds.batch)
+        finally:
+            key.forget()
 
 
 class Arrangement:
