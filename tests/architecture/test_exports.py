@@ -31,8 +31,8 @@ EXPORTS = {
     """,
     mechanisms: """
         BinaryResponse BipartiteResponse ChannelResponse CyclicResponse ExponentialResponse FiniteMechanism
-        GeneralizedResponse JointResponse Mechanism PaleySet RecordMechanism SingerSet UnbiasedResponse
-        ZeroInflatedLaplace from_dict
+        GeneralizedResponse JointResponse Mechanism OneNumberResponse PaleySet RecordMechanism SingerSet
+        UnbiasedResponse ZeroInflatedLaplace from_dict
     """,
     privacy: "Certificate Guarantee certify",
     survey: "TEMPLATE Checked Field Page Questionnaire build_page check_survey sampler_source",

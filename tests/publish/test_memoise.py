@@ -15,7 +15,15 @@ from discreet import Plan, Randomness, Release, design, release
 from discreet.audit import audit
 from discreet.errors import DiscreetError, InputError, PlanError, ReleaseError
 from discreet.manifest.document import json_schema
-from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse
+from discreet.mechanisms import (
+    BinaryResponse,
+    ChannelResponse,
+    CyclicResponse,
+    FiniteMechanism,
+    GeneralizedResponse,
+    PaleySet,
+    SingerSet,
+)
 from discreet.mechanisms.memoised import memoised_reports
 from discreet.publish import LedgerWarning
 from discreet.randomness.memoised import MemoKey
@@ -227,13 +235,56 @@ def test_the_ledger_knows_waves(tmp_path):
     assert "together with this release ε = 3" in other
 
 
+SMALL = [
+    GeneralizedResponse.from_weights(5, 7, 2),
+    GeneralizedResponse.from_weights(2, 3, 1),
+    CyclicResponse.from_weights(13, 9, 4, SingerSet(3, 1, 2)),
+    CyclicResponse.from_weights(9, 5, 1, SingerSet(3, 1, 2)),
+    CyclicResponse.from_weights(11, 3, 2, PaleySet(11)),
+]
+
+
+@pytest.mark.parametrize("mechanism", SMALL, ids=repr)
+def test_closed_forms_report_as_their_rows_do(mechanism):
+    """Under every truth and at every place: the report of the summed row."""
+    for code in range(mechanism.shape[0]):
+        expected = [FiniteMechanism.report_at(mechanism, code, place) for place in range(mechanism.denominator)]
+        assert [mechanism.report_at(code, place) for place in range(mechanism.denominator)] == expected
+        assert [expected.count(y) for y in range(mechanism.shape[1])] == list(mechanism.weights()[code])
+
+
+@pytest.mark.parametrize("mechanism", ["randomized-response", "frequencies"])
+def test_large_domains_are_memoised(mechanism):
+    """A hundred thousand values: the same reports again, other ones for other values, and near the exact law."""
+    many = plan(domain={"categorical": {"from": 0, "to": 99_999}}, mechanism=mechanism, epsilon=12.0)
+    table = pa.table({"who": [f"p{i}" for i in range(2_000)], "a": [(7 * i) % 100_000 for i in range(2_000)]})
+    first, again = reports(table, many), reports(table, many)
+    assert first == again
+    moved = table.set_column(1, "a", pa.array([(7 * i + 1) % 100_000 for i in range(2_000)]))
+    assert sum(a == b for a, b in zip(first.values(), reports(moved, many).values(), strict=True)) < 300
+    if mechanism == "randomized-response":
+        channel = GeneralizedResponse(100_000, 12.0)
+        kept = np.mean([report == (7 * i) % 100_000 for i, report in enumerate(first.values())])
+        expected = channel.keep / channel.denominator
+        assert abs(kept - expected) < 6.5 * np.sqrt(expected * (1 - expected) / 2_000)
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
         ({"budget": {}}, "needs budget.person"),
         ({"budget": {"person": "who", "rows_per_person": 2}}, "with one row per person"),
         (
-            {"private": [plan()["private"][0] | {"domain": {"categorical": {"from": 0, "to": 5000}}}]},
+            {
+                "private": [
+                    plan()["private"][0]
+                    | {
+                        "domain": {"grid": {"low": 0, "high": 5000, "points": 5001}},
+                        "mechanism": "bipartite",
+                        "high": 9,
+                    }
+                ]
+            },
             "limited to 1,024",
         ),
         ({"private": [plan()["private"][0] | {"repeat": "always"}]}, "repeat must be one of"),

@@ -66,7 +66,7 @@ def test_the_nearer_multiple_is_taken():
 
 def test_a_second_toss_that_ties_goes_on():
     """Words that agree with the first 32 bits of a probability are decided by further bits, exactly."""
-    coins = Coins([1, 5], 7)
+    coins = Coins([123_457, 654_321], 1_000_003)
     code = next(i for i, s in enumerate(coins.second) if s not in (0, 1))
     first, rest = divmod(math.floor(coins.second[code] * 2**96), 2**64)
     codes = np.array([code], np.uint8)

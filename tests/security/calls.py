@@ -199,7 +199,12 @@ def calls() -> Iterator[Call]:
         "epsilon": 1.0986122886,
     }
     yield Call("UnbiasedResponse.private", mechanisms.UnbiasedResponse.private, numbers_only)
-    between = mechanisms.UnbiasedResponse(**unbiased).round
+    part = mechanisms.UnbiasedResponse(**unbiased)
+    one_of_two = {"parts": [part, part], "chances": [1 << 31, 1 << 31]}
+    yield Call("OneNumberResponse", mechanisms.OneNumberResponse, one_of_two)
+    report_one = mechanisms.OneNumberResponse(**one_of_two).privatize
+    yield Call("OneNumberResponse.privatize", report_one, {"x": [[0.5, 0.5]], "randomness": Randomness.seeded(1)})
+    between = part.round
     yield Call("UnbiasedResponse.round", between, {"numbers": [0.5], "randomness": Randomness.seeded(1)})
     yield Call("BipartiteResponse", mechanisms.BipartiteResponse, {"size": 6, "near": 2, "epsilon": 1.0})
     yield Call(

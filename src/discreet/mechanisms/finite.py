@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from bisect import bisect_right
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, ClassVar
 
 import numpy as np
@@ -62,6 +64,14 @@ class FiniteMechanism(Mechanism):
                 "the closed form in to_dict() says the same"
             )
         return self._rows()
+
+    def report_at(self, code: int, place: int) -> int:
+        """The report whose weights reach over a place: ``Σ_{y' < y} w[x, y'] ≤ place < Σ_{y' ≤ y} w[x, y']``.
+
+        For a place that is uniform below the denominator it has the exact law of the channel. A closed form overrides
+        it where rows are too long to be summed.
+        """
+        return bisect_right(list(accumulate(self.weights()[code])), place)
 
     def matrix(self) -> NDArray[np.float64]:
         """The channel in floats: ``Q[x, y] = P(report y | truth x)``."""

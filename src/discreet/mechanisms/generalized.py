@@ -92,6 +92,13 @@ class GeneralizedResponse(FiniteMechanism):
     def _rows(self) -> Rows:
         return tuple((self.other,) * x + (self.keep,) + (self.other,) * (self.size - x - 1) for x in range(self.size))
 
+    def report_at(self, code: int, place: int) -> int:
+        """``code`` others, the truth, and the others again."""
+        if place < code * self.other:
+            return place // self.other
+        beyond = place - code * self.other - self.keep
+        return code if beyond < 0 else code + 1 + beyond // self.other
+
     def row_pairs(self) -> tuple[Pair, ...]:
         """Any two truths look alike: one pair stands for all, the other N − 2 reports merged."""
         rest = (self.size - 2) * self.other

@@ -19,10 +19,11 @@ MAX_MEMOISED = 1024
 
 
 def check_memoised(mechanism: FiniteMechanism) -> None:
-    """Refuse a channel that is too large."""
-    if max(mechanism.shape) > MAX_MEMOISED:
+    """Refuse a channel that is too large to be summed and has no closed form."""
+    if max(mechanism.shape) > MAX_MEMOISED and type(mechanism).report_at is FiniteMechanism.report_at:
         raise MechanismError(
-            f"memoised reports are limited to {MAX_MEMOISED:,} values and reports, not {max(mechanism.shape):,}"
+            f"memoised reports of {mechanism.title} are limited to {MAX_MEMOISED:,} values and reports, not "
+            f'{max(mechanism.shape):,}; mechanism = "frequencies" has no such limit'
         )
 
 
@@ -36,9 +37,11 @@ def memoised_reports(
     channel must come with another purpose, or its reports would hang together with the earlier ones.
     """
     check_memoised(mechanism)
-    bound = mechanism.denominator
-    sums = [list(accumulate(row)) for row in mechanism.weights()]
+    bound, report_at = mechanism.denominator, mechanism.report_at
+    if max(mechanism.shape) <= MAX_MEMOISED:
+        sums = [list(accumulate(row)) for row in mechanism.weights()]
+        report_at = lambda code, place: bisect_right(sums[code], place)  # noqa: E731  # rows are summed once
     out = np.empty(len(codes), mechanism.report_dtype)
     for i, (code, person) in enumerate(zip(codes.tolist(), persons, strict=True)):
-        out[i] = bisect_right(sums[code], key.integer(purpose, person, code, bound))
+        out[i] = report_at(code, key.integer(purpose, person, code, bound))
     return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -148,6 +149,25 @@ class CyclicResponse(FiniteMechanism):
         for d in self.design.elements.tolist():
             first[d] = self.high
         return tuple(tuple(first[-x:] + first[:-x]) for x in range(self.size))
+
+    def report_at(self, code: int, place: int) -> int:
+        """The last report of x + D that begins at or before the place, or one of the others behind it."""
+        elements, order, count = self.design.elements, self.design.order, self.design.block
+        around = count - int(np.searchsorted(elements, order - code))  # those that x carries around the circle
+
+        def report(j: int) -> int:
+            """The j-th of x + D in order."""
+            return int(elements[j - around]) + code - (order if j < around else 0)
+
+        def start(j: int) -> int:
+            """The weights of all reports before it."""
+            return self.low * report(j) + (self.high - self.low) * j
+
+        j = bisect_right(range(count), place, key=start) - 1
+        if j < 0:
+            return place // self.low
+        beyond = place - start(j) - self.high
+        return report(j) if beyond < 0 else report(j) + 1 + beyond // self.low
 
     def row_pairs(self) -> tuple[Pair, ...]:
         """Any two truths look alike: their shifts share λ reports, each has s − λ of its own."""

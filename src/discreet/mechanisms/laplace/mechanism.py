@@ -93,6 +93,11 @@ class ZeroInflatedLaplace(RecordMechanism):
         sampling: Sampling = "exact",
     ) -> None:
         box = arguments.instance(box, Box, "box", MechanismError)
+        if box.dimension > limits.TABLE_COLUMNS:
+            raise MechanismError(
+                f"a box of {box.dimension:,} numbers is over the limit of {limits.TABLE_COLUMNS:,} columns: make "
+                "several of them, or release fewer"
+            )
         scales = per_coordinate(scale, box.dimension, "scale")
         chance = arguments.number(zero_probability, "zero_probability", MechanismError, least=0, below=1)
         level = arguments.number(epsilon, "epsilon", MechanismError, least=0)
