@@ -84,9 +84,9 @@ def test_a_file_with_semicolons_in_another_encoding_is_planned_and_released(tmp_
     ("content", "options", "words"),
     [
         (LATIN, {}, "encoding = .latin-1."),
-        (b"a;b\n1;2\n", {}, r'seems to be separated by ";": --delimiter ";"'),
-        (b"a\tb\n1\t2\n", {}, "--delimiter tab"),
-        (b"a,b\n", {"delimiter": ";;"}, "delimiter .* must be one character"),
+        (b"a;b\n1;2\n", {}, r'seems to be separated by ";": delimiter=";"'),
+        (b"a\tb\n1\t2\n", {}, "a tab: delimiter="),
+        (b"a,b\n", {"delimiter": ";;"}, "delimiter must be one character"),
         (b"a,b\n", {"encoding": "klingon"}, "must name a character encoding"),
     ],
 )

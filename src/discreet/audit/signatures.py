@@ -22,7 +22,7 @@ def signature_finding(release: Release, key: PublicKey | None) -> Finding:
             SUBJECT,
             "unchecked",
             f"fits the key {_short(signature)} that the manifest itself names; whose key that is, only a check with "
-            "the steward's public key can tell (--key)",
+            "the steward's public key can tell (key=FILE)",
         )
     if key.hex != signature.public_key:
         return Finding(SUBJECT, "failure", f"made with another key ({_short(signature)}) than the one given")

@@ -73,11 +73,13 @@ def design_command(
         data["split"] = read.split.to_dict()
         text += f"\n\nHow the budget was split\n{read.split.summary()}"
     if power or power_plot is not None:
-        from discreet.cli.power import Question, power_of_plan
+        from discreet.cli.power import Question, draw_power, power_of_plan
 
         question = Question(prevalence, difference, rows, level, design_effect, response_rate, noncompliance)
-        lines, data["power"] = power_of_plan(read, question, power_plot)
-        text += "\n\n" + "\n".join(lines)
+        lines, data["power"], curves = power_of_plan(read, question)
+        emit("\n\n".join([text, "\n".join(lines)]), data, as_json)
+        draw_power(curves, power_plot)
+        return
     emit(text, data, as_json)
 
 

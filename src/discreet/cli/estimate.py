@@ -9,7 +9,7 @@ import typer
 
 from discreet.cli.pictures import Plot, draw
 from discreet.cli.replication import Errors, with_errors
-from discreet.cli.terminal import command, emit
+from discreet.cli.terminal import command, emit, working
 
 estimate_app = typer.Typer(no_args_is_help=True, help="Learn from a release: estimates with correct error bars.")
 
@@ -60,17 +60,19 @@ def frequencies_command(
 
     groups = by or None
     asked: dict[str, Any] = {"method": method, "target": target, "contamination": contamination}
-    result = with_errors(errors, Release.open(path), lambda r: frequencies(r, column, by=groups, **asked))
-    shown: Any = result
-    if isinstance(result, Frequencies):
-        shown = result if top is None else result.top(top)
-        text = result.summary(level, interval, top=top, sort=sort, every=every)
-    elif top is not None or sort or every:
-        raise EstimationError("--top, --sort and --all are for the frequencies of one column without --by")
-    else:
-        text = result.summary(level, interval)
+    with working("estimating"):
+        result = with_errors(errors, Release.open(path), lambda r: frequencies(r, column, by=groups, **asked))
+        shown: Any = result
+        if isinstance(result, Frequencies):
+            shown = result if top is None else result.top(top)
+            text = result.summary(level, interval, top=top, sort=sort, every=every)
+        elif top is not None or sort or every:
+            raise EstimationError("--top, --sort and --all are for the frequencies of one column without --by")
+        else:
+            text = result.summary(level, interval)
+        data = shown.to_dict(level=level, method=interval)
+    emit(text, data, as_json)
     draw(shown, plot, level=level, method=interval)
-    emit(text, shown.to_dict(level=level, method=interval), as_json)
 
 
 @estimate_app.command("crosstab")
@@ -86,23 +88,32 @@ def crosstab_command(
     as_json: Json = False,
 ) -> None:
     """A corrected cross-table, with a test of independence that is valid after randomisation and an odds ratio."""
-    from discreet.errors import EstimationError
     from discreet.estimate import crosstab
     from discreet.manifest import Release
 
-    released = Release.open(path)
-    result = crosstab(released, rows, columns, layers)
-    if errors != "linearised":
-        again = with_errors(errors, released, lambda r: crosstab(r, rows, columns, layers))
-        draw(again, plot, level=level)
-        emit(again.summary(level=level), again.to_dict(level=level), as_json)
-        return
+    with working("estimating"):
+        released = Release.open(path)
+        if errors != "linearised":
+            result: Any = with_errors(errors, released, lambda r: crosstab(r, rows, columns, layers))
+            text, found = result.summary(level=level), result.to_dict(level=level)
+        else:
+            result = crosstab(released, rows, columns, layers)
+            words, tested = _tests(result, level)
+            text, found = f"{result.summary(level=level)}\n\n{words}", result.to_dict(level=level) | tested
+    emit(text, found, as_json)
+    draw(result, plot, level=level)
+
+
+def _tests(result: Any, level: float) -> tuple[str, dict[str, Any]]:
+    """The test of independence of a cross-table and, of two by two, its odds ratio; or why there is none."""
+    from discreet.errors import EstimationError
+
+    found: dict[str, Any] = {"chi_square": None}
     try:
         test = result.chi_square()
-        tested, words = test.to_dict(), test.summary()
+        found["chi_square"], words = test.to_dict(), test.summary()
     except EstimationError as error:
-        tested, words = None, f"No test of independence: {error}"
-    found = result.to_dict(level=level) | {"chi_square": tested}
+        words = f"No test of independence: {error}"
     if result.shape == (2, 2):
         try:
             ratio, low, high = result.odds_ratio(level)
@@ -110,8 +121,7 @@ def crosstab_command(
             words += f"\nOdds ratio {ratio:.4g}, {level:.0%} interval {low:.4g} to {high:.4g}"
         except EstimationError as error:
             words += f"\nNo odds ratio: {error}"
-    draw(result, plot, level=level)
-    emit(f"{result.summary(level=level)}\n\n{words}", found, as_json)
+    return words, found
 
 
 @estimate_app.command("regression")
@@ -138,6 +148,10 @@ def regression_command(
         str | None, typer.Option(help="firth: finite, less biased estimates for rare outcomes or strong randomisation.")
     ] = None,
     level: Level = 0.95,
+    interval: Annotated[
+        str | None,
+        typer.Option(help="wald (the default), score, profile, wild or simultaneous, where the fit has them."),
+    ] = None,
     errors: Errors = "linearised",
     compare: Annotated[bool, typer.Option("--compare", help="Show the naive fit beside the corrected one.")] = False,
     plot: Plot = None,
@@ -154,21 +168,22 @@ def regression_command(
 
     if "~" in path and "~" not in formula:  # no formula is without a tilde, and hardly a file has one
         path, formula = formula, path
-    released = Release.open(path)
     options: dict[str, Any] = {"tau": tau, "threshold": threshold, "penalty": penalty}
-    if errors != "linearised":
-        if compare:
-            raise EstimationError("--compare shows linearised errors: leave out --errors")
-        again = with_errors(
-            errors, released, lambda r: regression(formula, r, family, link, missing, method, **options)
-        )
-        draw(again, plot, level=level, title=formula)
-        emit(again.summary(level=level), again.to_dict(level=level), as_json)
-        return
-    result = regression(formula, released, family, link, missing, method, **options, compare=compare, level=level)
-    if not isinstance(result, Comparison):
-        draw(result, plot, level=level, title=formula)
-        emit(result.summary(level=level), result.to_dict(level=level), as_json)
-        return
-    draw(result, plot, title=formula)
-    emit(result.summary(), result.to_dict(), as_json)
+    if errors != "linearised" and compare:
+        raise EstimationError("--compare shows linearised errors: leave out --errors")
+    if errors != "linearised" and interval is not None:
+        raise EstimationError("--interval is for linearised errors: leave out --errors")
+    with working("fitting"):
+        released = Release.open(path)
+        if errors != "linearised":
+            result: Any = with_errors(
+                errors, released, lambda r: regression(formula, r, family, link, missing, method, **options)
+            )
+        else:
+            options |= {"compare": compare, "level": level}
+            result = regression(formula, released, family, link, missing, method, **options)
+        shown = {} if isinstance(result, Comparison) else {"level": level}
+        asked = shown if interval is None else shown | {"method": interval}
+        text, data = result.summary(**asked), result.to_dict(**asked)
+    emit(text, data, as_json)
+    draw(result, plot, title=formula, **asked)

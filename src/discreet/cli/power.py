@@ -64,13 +64,17 @@ class Question:
         return high
 
 
-def power_of_plan(plan: Plan, question: Question, picture: Path | None) -> tuple[list[str], list[dict[str, Any]]]:
-    """Lines to read and plain data, one for each column whose frequencies can be compared."""
+def power_of_plan(plan: Plan, question: Question) -> tuple[list[str], list[dict[str, Any]], dict[str, Power]]:
+    """Lines to read, plain data and the power, one for each column whose frequencies can be compared."""
+    from discreet.design.power.aim import Conduct
+
+    Conduct.checked(question.design_effect, question.response_rate, question.noncompliance)
     lines = [
         f"Power, {question.prevalence:.4g} against {question.prevalence + question.difference:.4g} in two groups of "
         "equal size (second value of each column)"
     ]
-    facts, curves = [], {}
+    facts: list[dict[str, Any]] = []
+    curves: dict[str, Power] = {}
     for block in plan.blocks:
         for column, mechanism in _channels(block).items():
             name = one_line(column)
@@ -91,9 +95,7 @@ def power_of_plan(plan: Plan, question: Question, picture: Path | None) -> tuple
     assumed = next(iter(curves.values())).conduct.words() if curves else ""
     if assumed:
         lines.append(f"  assumed: {assumed}")
-    if picture is not None and curves:
-        _draw(curves, picture)
-    return lines, facts
+    return lines, facts, curves
 
 
 def _channels(block: Block) -> dict[str, Any]:
@@ -106,7 +108,10 @@ def _channels(block: Block) -> dict[str, Any]:
     return found
 
 
-def _draw(curves: dict[str, Power], picture: Path) -> None:
+def draw_power(curves: dict[str, Power], picture: Path | None) -> None:
+    """The curves in a picture, where one is named and there are any."""
+    if picture is None or not curves:
+        return
     from discreet.plots import plot_curves, save_picture
 
     people = next(iter(curves.values())).curve()[0]

@@ -9,7 +9,7 @@ import typer
 
 from discreet.cli.pictures import Plot, draw
 from discreet.cli.replication import Errors, with_errors
-from discreet.cli.terminal import command, emit
+from discreet.cli.terminal import command, emit, working
 
 File = Annotated[Path, typer.Argument(help="A released CSV or Parquet file.")]
 Name = Annotated[str, typer.Argument(help="A randomised or public column whose values are, or have, numbers.")]
@@ -52,8 +52,9 @@ def mean_command(
     from discreet.estimate import mean
     from discreet.manifest import Release
 
-    groups, chosen = by or None, Release.open(path)
-    result = with_errors(errors, chosen, lambda r: mean(r, column, by=groups, target=target))
+    groups = by or None
+    with working("estimating"):
+        result = with_errors(errors, Release.open(path), lambda r: mean(r, column, by=groups, target=target))
     _show(result, level, compare, ratio, plot, as_json, interval)
 
 
@@ -78,8 +79,9 @@ def total_command(
     from discreet.estimate import total
     from discreet.manifest import Release
 
-    groups, chosen = by or None, Release.open(path)
-    result = with_errors(errors, chosen, lambda r: total(r, column, by=groups, target=target))
+    groups = by or None
+    with working("estimating"):
+        result = with_errors(errors, Release.open(path), lambda r: total(r, column, by=groups, target=target))
     _show(result, level, compare, ratio, plot, as_json, interval)
 
 
@@ -101,8 +103,9 @@ def quantile_command(
     from discreet.estimate import quantile
     from discreet.manifest import Release
 
-    groups, chosen = by or None, Release.open(path)
-    result = with_errors(errors, chosen, lambda r: quantile(r, column, p, by=groups, target=target))
+    groups = by or None
+    with working("estimating"):
+        result = with_errors(errors, Release.open(path), lambda r: quantile(r, column, p, by=groups, target=target))
     _show(result, level, compare, ratio, plot, as_json)
 
 
@@ -119,8 +122,10 @@ def correlation_command(
     from discreet.estimate import correlation
     from discreet.manifest import Release
 
-    result = with_errors(errors, Release.open(path), lambda r: correlation(r, first, second))
-    emit(result.summary(level), result.to_dict(level), as_json)
+    with working("estimating"):
+        result = with_errors(errors, Release.open(path), lambda r: correlation(r, first, second))
+        text, data = result.summary(level), result.to_dict(level)
+    emit(text, data, as_json)
 
 
 def _show(
@@ -143,8 +148,8 @@ def _show(
             raise EstimationError("--compare is for groups, with linearised errors: add --by and a public column")
         found = result.compare(kind="ratio" if ratio else "difference")
         text, data = f"{text}\n\n{found.summary(level)}", data | {"comparison": found.to_dict(level)}
-    draw(result, plot, level=level)
     emit(text, data, as_json)
+    draw(result, plot, level=level)
 
 
 def add_statistics(app: typer.Typer) -> None:

@@ -13,12 +13,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from types import FrameType
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import typer
 
+from discreet.cli.wording import in_options, running
 from discreet.errors import DiscreetError, DomainError, InputError
 from discreet.plain_text import CONTROL, one_line, printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, ProgressColumn
 
 P = ParamSpec("P")
 
@@ -60,6 +65,7 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
 
     @wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
+        token = running.set(function)
         try:
             with warnings.catch_warnings(), terminable():
                 warnings.simplefilter("default")
@@ -85,6 +91,8 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
                 "(DISCREET_DEBUG=1 shows it)",
                 ENVIRONMENT,
             )
+        finally:
+            running.reset(token)
 
     return guarded
 
@@ -97,12 +105,16 @@ def _sentence(error: BaseException) -> str:
 
 def fail(sentence: str, code: int) -> None:
     """Say what is wrong and leave."""
-    typer.echo(f"error: {one_line(sentence)}", err=True)
+    typer.echo(f"error: {in_options(one_line(sentence))}", err=True)
     raise typer.Exit(code)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"warning: {one_line(str(message))}", err=True)
+    said = f"warning: {in_options(one_line(str(message)))}"
+    if _live is None:
+        typer.echo(said, err=True)
+    else:  # above the line on which progress is shown
+        _live.print(said, markup=False, highlight=False, soft_wrap=True)
 
 
 def emit(text: str, data: Any, as_json: bool) -> None:
@@ -112,7 +124,7 @@ def emit(text: str, data: Any, as_json: bool) -> None:
         written = json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False, default=_plain)
         typer.echo(re.sub(f"(?![\n])[{CONTROL}]", lambda found: f"\\u{ord(found[0]):04x}", written))
         return
-    typer.echo(printable(text))
+    typer.echo(in_options(printable(text)))
 
 
 def _plain(value: Any) -> Any:
@@ -121,16 +133,48 @@ def _plain(value: Any) -> Any:
     raise TypeError(type(value).__name__)
 
 
+#: The console on which progress is shown at this moment.
+_live: Console | None = None
+
+
+@contextmanager
+def _shown(*columns: str | ProgressColumn) -> Iterator[Progress]:
+    """A line of progress on standard error, which goes away at the end; warnings are written above it."""
+    global _live  # noqa: PLW0603  # there is one terminal
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True) as bar:
+        _live = console
+        try:
+            yield bar
+        finally:
+            _live = None
+
+
 @contextmanager
 def progress_bar(description: str, total: int | None) -> Iterator[Callable[[int], None] | None]:
     """A progress bar on standard error when somebody is watching; yields the callback or None."""
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn(description), BarColumn(), TaskProgressColumn(), TextColumn("{task.completed:,} rows"))
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
+    with _shown(*columns, TimeRemainingColumn()) as bar:
         task = bar.add_task(description, total=total)
         yield lambda done: bar.update(task, completed=done)
+
+
+@contextmanager
+def working(description: str) -> Iterator[None]:
+    """Say that a computation of unknown length goes on, and for how long, when somebody is watching."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    with _shown(SpinnerColumn(), TextColumn(description), TimeElapsedColumn()) as bar:
+        bar.add_task(description, total=None)
+        yield

@@ -267,8 +267,8 @@ class Rows:
         if self._missing == "error":
             name, mask = next(iter(masks.items()))
             raise EstimationError(
-                f'column "{name}", {row_of(mask, rows.start)}: the value is missing; missing="drop" (on the command '
-                "line --missing drop) leaves such rows out and counts them"
+                f'column "{name}", {row_of(mask, rows.start)}: the value is missing; missing="drop" leaves '
+                "such rows out and counts them"
             )
         return np.asarray(np.logical_or.reduce(list(masks.values())))
 

@@ -233,7 +233,7 @@ def reading(path: Path, kind: str) -> Iterator[None]:
 def _not_this_encoding(path: Path, kind: str) -> str:
     return (
         f"{path.name} is not a {kind} file in UTF-8, or not in the encoding that is named; say in the plan which it "
-        'is, as in encoding = "latin-1" (discreet plan --encoding)'
+        'is, as in encoding = "latin-1"; a skeleton takes it as encoding="latin-1"'
     )
 
 

@@ -134,15 +134,15 @@ def skeleton(
 
 def _table(path: str | os.PathLike[str], delimiter: str | None, encoding: str | None) -> TableFile:
     file = arguments.path(path, "path", ReleaseError)
-    mark = "," if delimiter is None else checked_delimiter(delimiter, "delimiter (--delimiter)")
+    mark = "," if delimiter is None else checked_delimiter(delimiter, "delimiter")
     code = "utf-8" if encoding is None else checked_encoding(
-        arguments.text(encoding, "encoding (--encoding)", ReleaseError), "encoding (--encoding)"
+        arguments.text(encoding, "encoding", ReleaseError), "encoding"
     )  # fmt: skip
     table = table_at(file, delimiter=mark, encoding=code)
     if not table.text and (delimiter is not None or encoding is not None):
-        raise ReleaseError(f"{file.name} is no CSV file: leave out delimiter and encoding (--delimiter, --encoding)")
+        raise ReleaseError(f"{file.name} is no CSV file: leave out its delimiter and encoding")
     if delimiter is None and isinstance(table, CsvTable) and (likely := likely_delimiter(table.header)) is not None:
-        shown = {"\t": "a tab: delimiter='\\t', --delimiter tab"}.get(likely, f'"{likely}": --delimiter "{likely}"')
+        shown = {"\t": 'a tab: delimiter="\\t"'}.get(likely, f'"{likely}": delimiter="{likely}"')
         raise ReleaseError(f"{file.name} has one column if commas separate it, but it seems to be separated by {shown}")
     return table
 

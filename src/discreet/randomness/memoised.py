@@ -71,9 +71,7 @@ class MemoKey:
                 raise InputError(f"the file {path} holds no key for memoised reports")
             return cls(secret, path)
         except FileNotFoundError:
-            raise InputError(
-                f"there is no key {path}; create=True (--new-memoise-key) makes one, to be kept for all waves"
-            ) from None
+            raise InputError(f"there is no key {path}; create=True makes one, to be kept for all waves") from None
         except OSError as error:
             raise SystemFailureError(f"the key {path} cannot be read: {error.strerror}") from None
         except InputError:

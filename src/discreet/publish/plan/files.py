@@ -36,7 +36,7 @@ class PlanFiles:
         if not self.outside and not inside:
             raise PlanError(
                 f"{key_path}: the file must lie in the folder of the plan, or below it; "
-                "outside_files=True (--outside-files) allows others"
+                "outside_files=True allows others"
             )
         if not there:
             raise PlanError(f"{key_path}: there is no file {path}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -111,7 +112,16 @@ def at(path: str) -> Iterator[None]:
     except PlanError:
         raise
     except InputError as error:
-        raise PlanError(f"{path}: {error}") from None
+        raise PlanError(f"{path}: {_in_keys(str(error))}") from None
+
+
+def _in_keys(message: str) -> str:
+    """Arguments of Python in the words of a plan: symmetric=True is ``symmetric = true`` there."""
+    return re.sub(r'\b([a-z_]+)=(True|False|"[^"]*"|\d[\d.]*)', lambda found: _as_key(*found.groups()), message)
+
+
+def _as_key(name: str, value: str) -> str:
+    return f"{name} = {value.lower() if value in ('True', 'False') else value}"
 
 
 class Section:

@@ -193,7 +193,7 @@ def take_name(temporary: Path, final: Path, *, overwrite: bool) -> None:
 
 def already_there(path: Path) -> ReleaseError:
     """The sentence for a file that was not to be replaced."""
-    return ReleaseError(f"{path} exists already; overwrite=True (--overwrite) replaces it")
+    return ReleaseError(f"{path} exists already; overwrite=True replaces it")
 
 
 def _sidecar_of(output: Path) -> Path | None:

@@ -16,6 +16,9 @@ from discreet.publish.plan import Plan
 #: removed by the process that made them, before anybody else could read them.
 State = Literal["started", "done", "abandoned"]
 
+#: In the place of a path: no path of a file that is released starts so, since they are absolute.
+_MEMORY = "memory:"
+
 
 @dataclass(frozen=True)
 class Fingerprint:
@@ -34,6 +37,16 @@ class Fingerprint:
             changed = max((part.st_mtime_ns for part in parts), default=0)
             return cls(_writable(os.path.realpath(path)), sum(part.st_size for part in parts), changed)
         return cls(_writable(os.path.realpath(path)), status.st_size, status.st_mtime_ns)
+
+    @classmethod
+    def in_memory(cls, release: str) -> Self:
+        """Of a table in memory, which no path tells apart."""
+        return cls(f"{_MEMORY}{release}", -1, 0)
+
+    @property
+    def name(self) -> str:
+        """What to call the table in a sentence."""
+        return "a table in memory" if self.path.startswith(_MEMORY) else f'"{self.path}"'
 
 
 @dataclass(frozen=True)

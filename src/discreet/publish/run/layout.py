@@ -182,7 +182,7 @@ class Layout:
         for block in self.plan.blocks:
             if block.memoised and not after_memoising:
                 raise ReleaseError(
-                    'repeat = "memoise" needs its key: randomness=Randomness.memoised(key) (--memoise-key), and is for '
+                    'repeat = "memoise" needs its key: randomness=Randomness.memoised(key), and is for '
                     "releases on one machine"
                 )
             if block.collected or block.memoised:

@@ -15,7 +15,7 @@ import sqlite3
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -61,6 +61,11 @@ CREATE TABLE IF NOT EXISTS waves (
     release TEXT PRIMARY KEY, key TEXT NOT NULL, purposes TEXT NOT NULL, once TEXT NOT NULL, rest TEXT NOT NULL
 )
 """
+#: Digests of private columns under a key that is not here (``publish/run/recognition.py``); made like the waves.
+_CONTENTS = """
+CREATE TABLE IF NOT EXISTS contents (release TEXT NOT NULL, name TEXT NOT NULL, digest TEXT NOT NULL)
+"""
+_ANOTHER = 'choose another with ledger="FILE"'
 _FIELDS = ("release", "state", "path", "size", "modified", "title", "plan", "columns", "spent", "time")
 _SELECT = f"SELECT {', '.join(_FIELDS)} FROM releases"
 _INSERT = f"INTO releases ({', '.join(_FIELDS)}) VALUES ({', '.join('?' * len(_FIELDS))})"
@@ -101,7 +106,8 @@ class Ledger:
             state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
         except RuntimeError:
             raise SystemFailureError(
-                "there is no home folder to keep the ledger in; say where with --ledger, or use --no-ledger"
+                'there is no home folder to keep the ledger in; say where with ledger="FILE", or keep none with '
+                "ledger=None"
             ) from None
         folder = Path(state) / "discreet"
         return cls(folder / "ledger.sqlite", folder / "ledger.jsonl")
@@ -171,6 +177,17 @@ class Ledger:
             if set(wave.purposes) <= set(json.loads(purposes))
         }
 
+    def recognise(self, entry: Entry, digests: Mapping[str, str]) -> tuple[Entry, ...]:
+        """Write down the digests of a table, and return earlier releases of the same column, wherever it lay."""
+        marks = ", ".join("?" * len(digests))
+        with self._transaction() as book:
+            book.execute(_CONTENTS)
+            known = f"SELECT release FROM contents WHERE digest IN ({marks})"
+            found = self._read(book, f"{_SELECT} WHERE release IN ({known}) ORDER BY number", tuple(digests.values()))
+            rows = [(entry.release, name, digest) for name, digest in digests.items()]
+            book.executemany("INSERT INTO contents VALUES (?, ?, ?)", rows)
+        return tuple(earlier for earlier in found if earlier.counts and earlier.release != entry.release)
+
     def end(self, entry: Entry, state: State) -> None:
         """Write down how a release ended."""
         with self._transaction() as book:
@@ -229,7 +246,7 @@ class Ledger:
         if mark == _APPLICATION:
             raise SystemFailureError(f"the ledger {self.path} is from a newer version of discreet; install it")
         if book.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
-            raise SystemFailureError(f"{self.path} is not a ledger of discreet; choose another with --ledger")
+            raise SystemFailureError(f"{self.path} is not a ledger of discreet; {_ANOTHER}")
         for statement in _TABLES.split(";"):
             book.execute(statement)
         book.execute(f"PRAGMA application_id = {_APPLICATION}")
@@ -259,13 +276,13 @@ class Ledger:
         """What is wrong with the ledger, and what to do."""
         match getattr(error, "sqlite_errorcode", 0) & 0xFF:  # the rest of the code is a detail
             case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-                return f"the ledger {self.path} is held by another program; end that, or choose another with --ledger"
+                return f"the ledger {self.path} is held by another program; end that, or {_ANOTHER}"
             case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:
-                return f"the ledger {self.path} is damaged or is no ledger; restore it, or choose another with --ledger"
+                return f"the ledger {self.path} is damaged or is no ledger; restore it, or {_ANOTHER}"
             case sqlite3.SQLITE_FULL:
                 return f"the ledger {self.path} cannot be written (no space left); make room, or choose another"
             case _:
-                return f"the ledger {self.path} cannot be written ({error}); choose another with --ledger, or none"
+                return f"the ledger {self.path} cannot be written ({error}); {_ANOTHER}, or none with ledger=None"
 
 
 class Spending:
@@ -285,20 +302,35 @@ class Spending:
         self._ledger = ledger
         self._entry = entry
         self._wave = wave
+        self._waves: dict[str, Guarantee] = {}
+        self._before: list[Entry] = []
 
     def begin(self, stacklevel: int = 2) -> None:
         """Write it down, and warn when the table was released before, with what all of it spends together."""
         before = self._ledger.begin(self._entry)
-        waves = {} if self._wave is None else self._ledger.begin_wave(self._entry, self._wave)
-        if self._wave is not None and waves:
-            warnings.warn(self._wave.message(len(waves)), LedgerWarning, stacklevel=stacklevel + 1)
-        if not before:
+        if self._wave is not None:
+            self._waves = self._ledger.begin_wave(self._entry, self._wave)
+            if self._waves:
+                warnings.warn(self._wave.message(len(self._waves)), LedgerWarning, stacklevel=stacklevel + 1)
+        self._tell(before, "this table was released", stacklevel + 1)
+
+    def recognise(self, digests: Mapping[str, str], stacklevel: int = 2) -> None:
+        """Write down what was in the table, and warn of releases of the same columns that its name did not show."""
+        told = {entry.release for entry in self._before}
+        unseen = [entry for entry in self._ledger.recognise(self._entry, digests) if entry.release not in told]
+        where = " and ".join(sorted({entry.source.name for entry in unseen}))
+        self._tell(unseen, f"the same answers were released from {where}", stacklevel + 1)
+
+    def _tell(self, found: Sequence[Entry], what: str, stacklevel: int) -> None:
+        if not found:
             return
+        self._before.extend(found)
+        before = self._before
         # The memoised reports of an earlier wave of the same rows are the same reports: they count once.
-        spent = [waves.get(entry.release, entry.spent) for entry in before]
+        spent = [self._waves.get(entry.release, entry.spent) for entry in before]
         total = reduce(Guarantee.compose, [*spent, self._entry.spent])
-        times = "once" if len(before) == 1 else f"{len(before)} times"
-        cut_short = sum(entry.state == "started" for entry in before)
+        times = "once" if len(found) == 1 else f"{len(found)} times"
+        cut_short = sum(entry.state == "started" for entry in found)
         if cut_short:
             times += f" ({cut_short} not seen to its end, which counts)"
         # Promises about rows and about persons add up to one about rows, and what that means for a person is unknown.
@@ -307,7 +339,7 @@ class Spending:
         else:
             unknown = ""
         message = (
-            f"this table was released {times} before, last on {before[-1].time[:10]}; "
+            f"{what} {times} before, last on {found[-1].time[:10]}; "
             f"together with this release {total.summary()} is spent{unknown}"
         )
         warnings.warn(message, LedgerWarning, stacklevel=stacklevel + 1)
@@ -357,5 +389,5 @@ def _spends_on(entry: Entry, source: Fingerprint, columns: Sequence[str] | None)
         return False
     if entry.source.path == source.path:
         return True
-    copy = (entry.source.size, entry.source.modified) == (source.size, source.modified)
+    copy = source.size >= 0 and (entry.source.size, entry.source.modified) == (source.size, source.modified)
     return copy and (columns is None or not set(columns).isdisjoint(entry.columns))

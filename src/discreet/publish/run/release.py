@@ -39,6 +39,7 @@ from discreet.publish.run.memoising import MEMOISED_SOURCE, Wave, checked_memo, 
 from discreet.publish.run.options import check_progress, inputs_of, local_engine, signing_key_of
 from discreet.publish.run.persons import PersonCounter
 from discreet.publish.run.plain import PublicTypes
+from discreet.publish.run.recognition import TruthDigest, read_key
 from discreet.publish.run.row_designs import with_designs_read
 from discreet.publish.run.shuffle import Shuffler
 from discreet.publish.run.sources import Source, open_source
@@ -193,6 +194,8 @@ class Work:
         self._types = PublicTypes(self.layout.released, plan.public, source.text)
         self._spreadsheet_safe = False
         self._memo: MemoKey | None = None
+        self._truths: TruthDigest | None = None
+        self._spending: Spending | None = None
         budget = plan.budget
         limit = budget.rows_per_person or 1
         self._persons = None if budget.person is None else PersonCounter(budget.person, limit)
@@ -237,7 +240,7 @@ class Work:
     def make_spreadsheet_safe(self) -> None:
         """Mark public text on the way out; what cannot be marked, because it is looked up, is refused."""
         if not self._writes_csv:
-            raise ReleaseError("safe_csv (--safe-csv) is for an output in CSV")
+            raise ReleaseError("safe_csv is for an output in CSV")
         check_spreadsheet_safe(self.layout)
         self._spreadsheet_safe = True
 
@@ -277,6 +280,8 @@ class Work:
         with closing(self._ahead(self._numbered())) as batches:
             for coded in self.engine.map_batches(batches, lambda numbered: self._coded(*numbered)):
                 self._types.observe(coded)
+                if self._truths is not None:
+                    self._truths.update(coded)
                 yield coded
 
     def _coded(self, batch: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
@@ -312,11 +317,17 @@ class Work:
         return ContentDigest(forms) if self.earlier is None else self.earlier.digest(forms)
 
     def spending(self, book: Ledger | None) -> Spending | None:
-        """What is to be written down; a table in memory has no place to be known by."""
-        if book is None or self.source.path is None:
+        """What is to be written down; a table in memory is known by what is in it, once it leaves the memory."""
+        path = self.source.path
+        if book is None or (path is None and self.output is None):
             return None
-        entry = Entry.of(Fingerprint.of(self.source.path), self.plan, self.id, self.created)
-        return Spending(book, entry, None if self._memo is None else Wave.of(self.plan, self._memo))
+        key = read_key()
+        if key is not None:
+            self._truths = TruthDigest(key, [block for block in self.plan.blocks if not block.memoised])
+        place = Fingerprint.in_memory(self.id) if path is None else Fingerprint.of(path)
+        entry = Entry.of(place, self.plan, self.id, self.created)
+        self._spending = Spending(book, entry, None if self._memo is None else Wave.of(self.plan, self._memo))
+        return self._spending
 
     def publish(
         self, target: Output, chance: Randomness, progress: Progress | None, key: SigningKey | None = None
@@ -328,6 +339,8 @@ class Work:
                 going = self._marked(batch)
                 beside.call(digest.update, going)  # hashing leaves the interpreter to others
                 target.write(self.layout.decode(going))
+        if self._truths is not None and self._spending is not None:  # before anybody else can see it
+            self._spending.recognise(self._truths.digests(), stacklevel=3)
         manifest = self.manifest(chance, shuffled=self.plan.order == "shuffle")
         manifest = with_files(replace(manifest, content=digest.content(), digest=target.digest), target.finish())
         done = target.commit(manifest if key is None else manifest.signed(key))
@@ -339,12 +352,8 @@ class Work:
         for name, read in self.layout.read_as.items():
             warnings.warn(sentence(name, read), AnswersReadWarning, stacklevel=3)
         for name, count in self.layout.clipped.items():
-            if count:
-                warnings.warn(
-                    f'column "{name}": {count:,} numbers outside the box were moved to its bounds (clip = true)',
-                    ClippedWarning,
-                    stacklevel=3,
-                )
+            moved = f'column "{name}": {count:,} numbers outside the box were moved to its bounds (clip = true)'
+            warnings.warn(moved, ClippedWarning, stacklevel=3)
 
     def _reports(self, chance: Randomness, progress: Progress | None) -> Generator[pa.RecordBatch, None, None]:
         """Randomised batches in the order in which they are published; progress is told in the caller's thread."""

@@ -45,7 +45,16 @@ def with_designs_read(plan: Plan, source: Any) -> tuple[Plan, Any]:
                 f"{spec.path}: the rows have {len(designs):,} different designs, over the limit of "
                 f"{limits.ROW_DESIGNS:,}; are these the columns of the parameters?"
             )
-        blocks[place] = replace(block, designs=designs, guarantee=None)
+        # The promise is worked out anew: it follows from the designs.
+        blocks[place] = DesignsByRow(
+            columns=block.columns,
+            domain=block.domain,
+            reports=block.reports,
+            by=block.by,
+            designs=designs,
+            missing=block.missing,
+            collected=True,
+        )
         known[spec.by] = {key: design_text(one) for key, one in found.items()}
     opened = open_source(source, plan.missing_values, delimiter=plan.delimiter, encoding=plan.encoding)
     table = NamedDesigns(opened.table, {spec.by: (spec, known[spec.by]) for _, spec in plan.row_designs})

@@ -37,7 +37,7 @@ def check_spreadsheet_safe(layout: Layout) -> None:
         )
     for name in plan.public:
         if is_bytes(layout.released.field(name).type):
-            raise ReleaseError(f'column "{name}" holds bytes, which safe_csv (--safe-csv) cannot mark; make it text')
+            raise ReleaseError(f'column "{name}" holds bytes, which safe_csv=True cannot mark; make it text')
 
 
 def marked(batch: pa.RecordBatch, public: tuple[str, ...]) -> pa.RecordBatch:

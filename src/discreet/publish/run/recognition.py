@@ -1,0 +1,115 @@
+"""The same truth under another name: digests of private columns under a key that only their owner has.
+
+A digest of a table could be compared with the digest of a guess, so it is an HMAC under a key of its own, of mode 0600,
+in another folder than the ledger. Whoever holds both can confirm a guess of a whole column; the ledger alone says
+nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import stat
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from discreet.errors import SystemFailureError
+from discreet.manifest import Block
+from discreet.publish.run.ledger import LedgerWarning
+
+#: Names another file for the key; when it is empty, no digests are kept.
+VARIABLE = "DISCREET_LEDGER_KEY"
+_BYTES = 32
+
+
+def key_path() -> Path | None:
+    """``$XDG_CONFIG_HOME/discreet/ledger.key``, or ``~/.config/discreet/ledger.key``; None when none is wanted."""
+    named = os.environ.get(VARIABLE)
+    if named is not None:
+        return Path(named) if named else None
+    try:
+        folder = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    except RuntimeError:
+        raise SystemFailureError(
+            f"there is no home folder for the key of the ledger; name one with {VARIABLE}"
+        ) from None
+    return Path(folder) / "discreet" / "ledger.key"
+
+
+def read_key() -> bytes | None:
+    """The key, made when there is none yet. A key that cannot be had is said, and the release goes on without."""
+    try:
+        path = key_path()
+        return None if path is None else _read(path)
+    except OSError as error:
+        why = str(error) if isinstance(error, SystemFailureError) else (error.strerror or type(error).__name__)
+        warnings.warn(
+            f"the ledger will not recognise this table under another name: its key cannot be used ({why})",
+            LedgerWarning,
+            stacklevel=4,
+        )
+        return None
+
+
+def _read(path: Path) -> bytes:
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(secrets.token_bytes(_BYTES))
+        except FileExistsError:
+            pass  # another release made it at the same moment
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode) or (os.name == "posix" and stat.S_IMODE(status.st_mode) & 0o077):
+        raise SystemFailureError(f"{path} can be read by others: chmod 600 {path}")
+    key = path.read_bytes() if status.st_size == _BYTES else b""
+    if len(key) != _BYTES:
+        raise SystemFailureError(f"{path} holds no key")
+    return key
+
+
+class TruthDigest:
+    """Digests of the private columns of a table while it is read: of their values in order, however they are stored.
+
+    Codes are digested together with what they mean, so that a CSV file, a Parquet file and a data frame of the same
+    answers have the same digest wherever a plan declares the same domain.
+    """
+
+    def __init__(self, key: bytes, blocks: Iterable[Block]) -> None:
+        self._rows = 0
+        self._columns = {}
+        for block in blocks:
+            for name in block.columns:
+                head = json.dumps([name, block.truths_of(name).to_dict()], sort_keys=True).encode()
+                self._columns[name] = tuple(
+                    hmac.new(key, part + head, hashlib.sha256) for part in (b"values", b"blanks")
+                )
+
+    def update(self, batch: pa.RecordBatch) -> None:
+        """Take in a batch of codes."""
+        for name, (values, blanks) in self._columns.items():
+            column = batch.column(name)
+            if column.null_count:
+                missing = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)) + self._rows
+                blanks.update(missing.astype("<i8").tobytes())
+                column = pc.fill_null(column, 0)
+            values.update(np.ascontiguousarray(column.to_numpy()).data)
+        self._rows += batch.num_rows
+
+    def digests(self) -> dict[str, str]:
+        """One digest per column, of all rows so far."""
+        length = self._rows.to_bytes(8, "big")
+        found = {}
+        for name, (values, blanks) in self._columns.items():
+            ended = values.copy()
+            ended.update(blanks.digest() + length)
+            found[name] = ended.hexdigest()
+        return found
