@@ -110,6 +110,7 @@ class Database:
         if self.server:
             needed("psycopg", "postgres")
         self.tables = Tables.named("discreet_test_" if test else "discreet_")
+        self._holding: Connection | None = None
 
     @property
     def path(self) -> Path | None:
@@ -213,18 +214,40 @@ class Database:
 
     @contextlib.contextmanager
     def _held_server(self) -> Iterator[None]:
+        """A lock of the session: it ends with its connection, also where that breaks."""
+        try:
+            self._hold()
+            yield
+        finally:
+            self._let_go()
+
+    def _hold(self) -> None:
         import sqlalchemy as sa
 
-        with self.working(), self.engine.connect() as connection:
-            number = _ADVISORY + self.test
-            if not connection.execute(sa.text(f"SELECT pg_try_advisory_lock({number})")).scalar():
+        with self.working():
+            self._holding = self.engine.connect()
+            if not self._holding.execute(sa.text(f"SELECT pg_try_advisory_lock({_ADVISORY + self.test})")).scalar():
                 raise _busy()
-            connection.commit()
-            try:
-                yield
-            finally:
-                connection.execute(sa.text(f"SELECT pg_advisory_unlock({number})"))
-                connection.commit()
+            self._holding.commit()
+
+    def _let_go(self) -> None:
+        if self._holding is not None:
+            self._holding.invalidate()
+            self._holding.close()
+            self._holding = None
+
+    def hold_again(self) -> None:
+        """Make sure that nobody else serves this survey, after the database may have been away."""
+        import sqlalchemy as sa
+
+        if self._holding is None:
+            return
+        try:
+            self._holding.execute(sa.text("SELECT 1"))
+            self._holding.commit()
+        except sa.exc.SQLAlchemyError:
+            self._let_go()
+            self._hold()
 
     def add_codes(self, codes: Iterable[str]) -> None:
         """Remember new invitations by their digests, in an order of their own."""

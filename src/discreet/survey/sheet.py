@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 from discreet.survey.checking import Checked, said_odds
@@ -17,7 +18,8 @@ _MISUSE = (
     ),
     (
         "Whoever runs the collector",
-        "sees reports, never answers; until closing could try to connect a report with an invitation by their order.",
+        "sees reports and network addresses, never answers; until closing could try to connect a report with an "
+        "invitation by their order.",
         "No addresses, agents or times are kept; reports and codes are stored apart; the order is erased at closing.",
     ),
     (
@@ -67,7 +69,9 @@ def ethics_sheet(checked: Checked) -> str:
         f"<tr><th scope=row>{escape(who)}</th><td>{escape(what)}</td><td>{escape(against)}</td></tr>"
         for who, what, against in _MISUSE
     )
-    reveal = "".join(f"<li>{escape(line.strip())}</li>" for line in survey.plan.guarantee.explain().splitlines())
+    # A line that is set in goes on with the one before it.
+    told = re.sub(r"\n\s+", " ", survey.plan.guarantee.explain())
+    reveal = "".join(f"<li>{escape(line)}</li>" for line in told.splitlines())
     margins = "".join(
         f"<li>{escape(name)}: ± {value:.1%}</li>"
         if isinstance(value, float)

@@ -71,7 +71,7 @@ class Writer:
         self._waiting: list[Job] = []  # this and the next are touched by the event loop only
         self._busy = False
         self._refused = 0
-        self.failures = 0
+        self._shaken = False  # whether the last group failed; the thread's own
         self._lock = threading.Lock()
 
     def start(self) -> None:
@@ -126,10 +126,13 @@ class Writer:
 
     def _work(self, group: list[Job]) -> None:
         try:
+            if self._shaken:
+                self.database.hold_again()
             self._commit(group)
+            self._shaken = False
         except Exception:
             # Whoever waits is told that it failed, and sends again; the next group may succeed.
-            self.failures += 1
+            self._shaken = True
         if group:
             group[0].done.get_loop().call_soon_threadsafe(self._answer, group)
 

@@ -18,7 +18,7 @@ Input = Literal["radio", "select", "number", "list"]
 #: Choices that are shown one below the other; more of them are a list to choose from.
 _SHOWN = 7
 #: Choices of one question: a page that a phone loads at once, and a list that somebody can search.
-MOST_CHOICES = 1_000
+MOST_CHOICES = 4_096
 #: Questions of one survey.
 MOST_QUESTIONS = 200
 

@@ -570,7 +570,8 @@ function withdrawal() {
 }
 
 function withdrawnScreen() {
-  return [heading(say("withdrawn")), paragraph(say("withdrawn_text"), "lede"), SURVEY.access === "open" ? el("div", { class: "actions" }, button(say("again"), again, "secondary")) : null];
+  const next = SURVEY.access === "open" ? el("div", { class: "actions" }, button(say("again"), again, "secondary")) : paragraph(say("withdrawn_code"));
+  return [heading(say("withdrawn")), paragraph(say("withdrawn_text"), "lede"), next];
 }
 
 function closedScreen() {
