@@ -4,8 +4,9 @@ One answer with covariates x has report y with probability ``q_y = Q[0, y] + G(x
 information about β is ``I = mean over rows of G'² x x' Σ_y (Q[1, y] − Q[0, y])²/q_y`` (Zhang et al. 2025, (5), for any
 number of reports). The test compares ``W(β̂) = β̂_j/√([I(β̂)⁻¹]_jj/n)`` with z. Its error moves with β̂, so that W is not
 spread like a standard normal: by the delta method its variance is ``g'I⁻¹g/n`` with g the gradient of W, and the power
-``Φ((|W(β)| − z)/√(g'I⁻¹g/n))``. With g = (0, …, 1/se, …, 0) this is the textbook's ``Φ(|β_j|/se − z)``, which is off by
-up to six points where outcomes are rare or a group is small (``docs/validation.md``).
+``Φ((|W(β)| − z)/√(g'I⁻¹g/n))``. With g = (0, …, 1/se, …, 0) this is the textbook's ``Φ(|β_j|/se − z)``. In 22 simulated
+settings (n from 300, ε from .5 to 4) it was off by 2.5 points of power at most, and by 3.7, too low, for a rare outcome
+in a small group; the textbook's by up to 4.8 (``docs/validation.md``).
 
 When some people do not comply, the fit, which does not know it, goes to the β* of the nearest model (White 1982): it
 solves ``Σ_rows G' x Σ_y r_y (Q[1, y] − Q[0, y])/q_y(β*) = 0`` for the report shares r that really occur. W and g are
