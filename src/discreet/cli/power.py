@@ -113,6 +113,7 @@ def draw_power(curves: dict[str, Power], picture: Path | None) -> None:
     if picture is None or not curves:
         return
     from discreet.plots import plot_curves, save_picture
+    from discreet.plots.curves import logarithmic_people
 
     people = next(iter(curves.values())).curve()[0]
     axes = plot_curves(
@@ -123,6 +124,6 @@ def draw_power(curves: dict[str, Power], picture: Path | None) -> None:
         up="power",
         reference=_USUAL,
     )
-    axes.set_xscale("log")
+    logarithmic_people(axes)
     axes.set_ylim(0, 1.02)
     save_picture(axes, picture)

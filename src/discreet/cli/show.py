@@ -69,7 +69,11 @@ def _columns(found: list[Questions]) -> list[str]:
 def ready_commands(release: Release, found: list[Questions], path: str) -> list[str]:
     """Commands that work on this release as they stand, one for each kind of question."""
     file = shlex.quote(path)
-    public = [one.column for one in found if not one.private and release.survey.role(one.column) is None]
+    aside = {block.by for block in release.manifest.blocks}  # the name of a design is no question
+    free = [one for one in found if not one.private and release.survey.role(one.column) is None]
+    known = [one for one in free if one.column not in aside]
+    # Groups are words before they are numbers; whatever is last stands in the regression.
+    public = [one.column for one in sorted(known, key=lambda one: not one.holds.startswith("text"))]
     private = [one for one in found if one.private]
     commands = []
     for what in ("frequencies", "frequencies --method bounds", "mean", "quantile"):

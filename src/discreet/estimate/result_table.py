@@ -169,19 +169,21 @@ class ResultTable:
 
     def html(self) -> str:
         """For a notebook; everything that came from elsewhere is escaped."""
-        head = "".join(f"<th>{escape(column.title)}</th>" for column in self.columns)
-        side = ["left" if column.text else "right" for column in self.columns]
-        body = "".join(
-            "<tr>"
-            + "".join(f'<td style="text-align:{s}">{escape(cell)}</td>' for s, cell in zip(side, row, strict=True))
-            + "</tr>"
-            for row in self.cells()
-        )
-        said = [f"{name}: {text}" for name, text in self.facts]
+        style = [
+            "text-align:" + ("left" if column.text else "right") + ";padding:0.2em 0.6em" for column in self.columns
+        ]
+
+        def line(tag: str, cells: Sequence[str]) -> str:
+            pairs = zip(style, cells, strict=True)
+            return "<tr>" + "".join(f'<{tag} style="{s}">{escape(cell)}</{tag}>' for s, cell in pairs) + "</tr>"
+
+        head = line("th", [column.title for column in self.columns])
+        body = "".join(line("td", row) for row in self.cells())
+        said = [" · ".join(f"{name}: {text}" for name, text in self.facts)] if self.facts else []
         said += [f"… and {what}" for what in self.more] + [f"Note: {note}." for note in self.notes]
-        below = "".join(f"<p>{escape(line)}</p>" for line in said)
-        caption = f"<caption>{escape(self.title)}</caption>"
-        return f"<div><table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}</div>"
+        below = "".join(f"<p>{escape(one)}</p>" for one in said)
+        caption = f'<caption style="text-align:left;white-space:nowrap">{escape(self.title)}</caption>'
+        return f"<div><table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>{below}</div>"
 
     def markdown(self) -> str:
         """A pipe table, as in GitHub's Markdown."""

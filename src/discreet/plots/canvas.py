@@ -39,7 +39,7 @@ def finish(ax: Axes, title: str = "") -> Axes:
     from matplotlib.text import Text
 
     if title:
-        ax.set_title(title, loc="left", wrap=True)
+        ax.set_title(title.replace(" = ", "\u00a0=\u00a0"), loc="left", wrap=True)  # no line ends at "n ="
     for text in ax.findobj(Text):
         text.set_parse_math(False)
     return ax

@@ -71,6 +71,16 @@ def plot_curves(
     return finish(ax, title)
 
 
+def logarithmic_people(ax: Axes) -> None:
+    """Numbers of people along the axis: 1,000, 2,000, 5,000, each written once and in full."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    ax.xaxis.set_minor_formatter(NullFormatter())
+
+
 def plot_trade_off(*channels: Any, names: Sequence[str] = (), ax: Axes | None = None, title: str = "") -> Axes:
     """Draw trade-off curves: how often the best attack misses one truth when it takes the other for it with rate α.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet import arguments
 from discreet.errors import InputError
 from discreet.mechanisms import FiniteMechanism
 from discreet.plots.canvas import axes_for, figure_of, finish
@@ -75,6 +76,7 @@ def plot_channel(
     mechanism: FiniteMechanism, *, labels: Sequence[Any] | None = None, ax: Axes | None = None, title: str = ""
 ) -> Axes:
     """Draw a channel: one row per truth, one column per report, darker for more likely."""
+    arguments.instance(mechanism, FiniteMechanism, "mechanism")
     truths, reports = mechanism.shape
     if max(truths, reports) > MAX_SHOWN:  # before the matrix is written out
         raise InputError(f"a picture of {truths} × {reports} probabilities is over the limit of {MAX_SHOWN}")

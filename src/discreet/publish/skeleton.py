@@ -32,7 +32,7 @@ title = {title}
 epsilon = {epsilon}             # the plan is refused, before any private value is read, if it needs more
 delta = 0.0
 # rows_per_person = 1     # declare how many rows one person can have, and the promise is about people, not rows
-# person = {person}            # a column that names the person: checked, never written
+# person = {person}    # a column that names the person: checked, never written
 
 # [survey]                # public columns that describe the sampling; every estimator uses them
 # weight = {weight}
@@ -53,7 +53,8 @@ order = "shuffle"         # row order can reveal the truth; "keep" declares that
 # Missing values: missing = "reject" (default), "category" (the blank is protected like a value)
 # or "public" (blanks are published as they are).
 # Answers that the respondents randomised themselves: collected = true and their design, such as crosswise = "1/4",
-# in place of mechanism and epsilon.
+# in place of mechanism and epsilon; or parameters = {{ model = "RRmodel", p1 = "RRp1", p2 = "RRp2" }} where columns
+# hold the design of every row.
 """
 
 #: Names that point to a person, and names that point to a weight: whole words of a column's name.

@@ -99,6 +99,7 @@ class Power:
             Above the picture.
         """
         from discreet.plots import plot_curves
+        from discreet.plots.curves import logarithmic_people
 
         numbers, powers = self.curve(people)
         title = f"Power to find {self.aim.words()}" if title is None else title
@@ -111,8 +112,7 @@ class Power:
             up="power",
             reference=_USUAL,
         )
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        logarithmic_people(axes)
         axes.set_ylim(0, 1.02)
         axes.plot(self.n, self.power, "*", markersize=14, color="black", label=f"{self.n:,} people: {self.power:.0%}")
         axes.legend(frameon=False, loc="lower right")

@@ -11,6 +11,7 @@ null bitmaps of private columns unless the plan says that blanks are public.
 
 from __future__ import annotations
 
+import difflib
 import math
 import threading
 from collections.abc import Sequence
@@ -30,6 +31,7 @@ from discreet.errors import DomainError, ReleaseError
 from discreet.manifest import Block
 from discreet.manifest.blocks import Cells
 from discreet.manifest.reading import decoded, report_type
+from discreet.plain_text import one_line
 from discreet.publish.plan import Plan
 from discreet.publish.run.answers import ReadAs, encode_answers
 from discreet.publish.run.arrangement import MAX_KINDS, RowKinds
@@ -64,7 +66,9 @@ class Layout:
         present = set(self.schema.names)
         for name in self.source_columns:
             if name not in present:
-                raise ReleaseError(f'the table has no column "{name}", which the plan names')
+                close = difflib.get_close_matches(name, sorted(present), n=1)
+                hint = f'; did you mean "{one_line(close[0])}"?' if close else ""
+                raise ReleaseError(f'the table has no column "{name}", which the plan names{hint}')
 
     @cached_property
     def clipped(self) -> dict[str, int]:
