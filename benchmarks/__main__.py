@@ -28,6 +28,7 @@ from benchmarks.privatise import binary_results, category_results
 from benchmarks.regression import regression_results
 from benchmarks.release import release_results
 from benchmarks.several_columns import several_results
+from benchmarks.spark import spark_results
 from benchmarks.start_up import start_up_results
 
 COLUMNS = ("work, one core", "against", "must reach", "measured", "verdict", "detail")
@@ -56,6 +57,7 @@ def suites(rows: int, *, quick: bool) -> dict[str, Callable[[], Iterator[Result]
         "laplace": lambda: laplace_results(small, 5),
         "learning": lambda: learning_results(2 if quick else 5),
         "cyclic": lambda: cyclic_results(2 * 10**6, 5),
+        "spark": lambda: spark_results(10**7, 3),
         "start-up": lambda: start_up_results(9),
         "collector": lambda: collector_results(2.0 if quick else 5.0, 3),
     }

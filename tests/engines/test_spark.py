@@ -116,6 +116,14 @@ def test_every_attempt_of_a_task_gives_the_same(shared, staged):
         assert decoded.column("region").to_pylist() == ["n", "s", "s"] * 400
 
 
+def test_more_partitions_than_a_key_tells_apart_are_refused(shared):
+    """None of them would share a stream with another; the sentence says what to do."""
+    _, table, path, sha256 = shared
+    task = Randomise(StreamKey.fresh().reveal(), True, str(path), sha256, True)
+    with pytest.raises(InputError, match="use fewer partitions"):
+        next(task(1 << 32, iter(table.to_batches())))
+
+
 def test_a_changed_task_is_not_read(shared, tmp_path):
     """What is unpickled is what was written."""
     _, _, path, sha256 = shared

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 #: How long a busy machine may take to start a part of the cluster.
-PATIENCE = 120.0
+PATIENCE = 400.0
 
 
 def missing() -> str | None:
@@ -41,7 +41,7 @@ class Cluster:
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def start(self, workers: int = 2) -> Cluster:
-        """A master and its workers, one core each."""
+        """A master and its workers, two cores each: one for the session of the tests, one for another application."""
         port = free_port()
         self.url = f"spark://127.0.0.1:{port}"
         master = "org.apache.spark.deploy.master.Master"
@@ -49,13 +49,15 @@ class Cluster:
         self._wait("master", "I have been elected leader")
         for number in range(workers):
             worker = "org.apache.spark.deploy.worker.Worker"
-            size = ("--cores", "1", "--memory", "1g", "--work-dir", str(self.folder / f"work-{number}"))
-            self._launch(f"worker-{number}", worker, "--host", "127.0.0.1", "--webui-port", "0", *size, self.url)
+            size = ("--cores", "2", "--memory", "2g", "--work-dir", str(self.folder / f"work-{number}"))
+            # A host of its own, still on loopback: Spark starts second attempts of slow tasks on other hosts only.
+            host = f"127.0.0.{number + 1}"
+            self._launch(f"worker-{number}", worker, "--host", host, "--webui-port", "0", *size, self.url, host=host)
         for number in range(workers):
             self._wait(f"worker-{number}", "Successfully registered with master")
         return self
 
-    def _launch(self, name: str, *command: str) -> None:
+    def _launch(self, name: str, *command: str, host: str = "127.0.0.1") -> None:
         import pyspark
 
         home = Path(pyspark.__file__).parent
@@ -63,7 +65,7 @@ class Cluster:
             **os.environ,
             "SPARK_HOME": str(home),
             "PYSPARK_PYTHON": sys.executable,
-            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_LOCAL_IP": host,
         }
         with (self.folder / f"{name}.log").open("wb") as log:
             self.processes.append(
@@ -93,6 +95,32 @@ class Cluster:
                 if parent in mine and b"CoarseGrainedExecutorBackend" in command:
                     found.append(int(entry.name))
         return found
+
+    def settings(self) -> dict[str, str]:
+        """What an application on this cluster is started with: one executor on each worker, small partitions."""
+        return {
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.cores.max": "2",
+            "spark.executor.cores": "1",
+            "spark.executor.memory": "700m",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.files.maxPartitionBytes": "64k",
+            "spark.sql.files.openCostInBytes": "0",
+            "spark.shuffle.io.maxRetries": "1",
+            "spark.shuffle.io.retryWait": "1s",
+            # A task that is slower than others runs a second time elsewhere, and whichever ends first counts.
+            "spark.speculation": "true",
+            "spark.speculation.interval": "100ms",
+            "spark.speculation.quantile": "0.3",
+            "spark.speculation.multiplier": "2",
+            "spark.speculation.efficiency.enabled": "false",
+            # An executor that says nothing for so long is lost; the default is two minutes.
+            "spark.network.timeout": "60s",
+            "spark.executor.heartbeatInterval": "10s",
+        }
 
     def stop(self) -> None:
         """End what was started here."""

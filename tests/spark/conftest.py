@@ -7,7 +7,9 @@ import sys
 
 import pytest
 
+from discreet import Randomness, engines, release
 from tests.spark.cluster import Cluster, missing
+from tests.spark.truth import plan, write_truth
 
 
 @pytest.fixture(scope="session")
@@ -32,22 +34,39 @@ def session(cluster):
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master(cluster.url).appName("discreet")
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.executor.cores": "1",
-        "spark.executor.memory": "700m",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.files.maxPartitionBytes": "64k",
-        "spark.sql.files.openCostInBytes": "0",
-        "spark.shuffle.io.maxRetries": "1",
-        "spark.shuffle.io.retryWait": "1s",
-    }
-    for name, value in settings.items():
+    for name, value in cluster.settings().items():
         builder = builder.config(name, value)
     started = builder.getOrCreate()
     started.sparkContext.setLogLevel("OFF")
     yield started
     started.stop()
+
+
+@pytest.fixture(scope="session")
+def engine(session):
+    """The engine of the cluster."""
+    return engines.Spark(session)
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory):
+    """A sorted table in several files."""
+    folder = tmp_path_factory.mktemp("truth") / "data"
+    write_truth(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def kept(data, engine, tmp_path_factory):
+    """A release in the order of the source, made with a seed."""
+    out = tmp_path_factory.mktemp("kept") / "out"
+    release(data, plan("keep"), out, Randomness.seeded(5), engine=engine, ledger=None)
+    return out
+
+
+@pytest.fixture(scope="session")
+def shuffled(data, engine, tmp_path_factory):
+    """A release in random order, made with the same seed."""
+    out = tmp_path_factory.mktemp("shuffled") / "out"
+    release(data, plan(), out, Randomness.seeded(5), engine=engine, ledger=None)
+    return out

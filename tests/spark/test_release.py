@@ -1,85 +1,19 @@
-"""A release on a real cluster: every row once, the same whichever attempt wrote it, and estimates from counts."""
+"""A release on a real cluster: every row once, the same whichever attempt wrote it, and nothing half-written."""
 
 from __future__ import annotations
 
 import os
-import signal
-import threading
-import time
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet import DomainError, Randomness, Release, ReleaseError, engines, estimate, release
+from discreet import DomainError, Release, ReleaseError, release
 from discreet.audit import audit
+from tests.spark.truth import ROWS, by_id, plan
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::ResourceWarning")
-
-ROWS, FILES = 60_000, 6
-RESPONSE = {"mechanism": "randomized-response"}
-PRIVATE = [
-    {**RESPONSE, "columns": ["x"], "domain": {"binary": ["no", "yes"]}, "epsilon": 1.0},
-    {**RESPONSE, "columns": ["k"], "domain": {"categorical": {"from": 0, "to": 299}}, "epsilon": 3.0},
-]
-
-
-def plan(order="shuffle", **budget):
-    """A plan for the data below."""
-    return {
-        "format": 1,
-        "budget": {"epsilon": 20.0, **budget},
-        "output": {"order": order},
-        "public": [{"columns": ["id", "region"]}],
-        "private": PRIVATE,
-    }
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    """A sorted table in several files."""
-    folder, rng = tmp_path_factory.mktemp("truth") / "data", np.random.default_rng(1)
-    folder.mkdir()
-    step = ROWS // FILES
-    for number in range(FILES):
-        columns = {
-            "id": np.arange(number * step, (number + 1) * step),
-            "region": np.array(["n", "s"])[rng.integers(0, 2, step)],
-            "x": np.array(["no", "yes"])[(rng.random(step) < 0.3).astype(int)],
-            "k": rng.integers(0, 300, step),
-        }
-        pq.write_table(pa.table(columns), folder / f"part-{number}.parquet")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def engine(session):
-    """The engine of the cluster."""
-    return engines.Spark(session)
-
-
-def by_id(opened):
-    """Reports and public cells, keyed by who they belong to."""
-    table = opened.to_arrow().sort_by("id")
-    assert table.column("id").to_pylist() == list(range(ROWS))
-    return table.select(["region", "x", "k"]).to_pydict()
-
-
-@pytest.fixture(scope="module")
-def kept(data, engine, tmp_path_factory):
-    """A release in the order of the source, made with a seed."""
-    out = tmp_path_factory.mktemp("kept") / "out"
-    release(data, plan("keep"), out, Randomness.seeded(5), engine=engine, ledger=None)
-    return out
-
-
-@pytest.fixture(scope="module")
-def shuffled(data, engine, tmp_path_factory):
-    """A release in random order, made with the same seed."""
-    out = tmp_path_factory.mktemp("shuffled") / "out"
-    release(data, plan(), out, Randomness.seeded(5), engine=engine, ledger=None)
-    return out
 
 
 def test_two_executors_work(cluster, kept):
@@ -115,46 +49,12 @@ def test_the_order_says_nothing_about_the_source(shuffled):
     assert abs(first - ROWS / 2) < 6.2 * np.sqrt(ROWS) / 2
 
 
-def test_estimates_are_those_of_one_machine(shuffled, engine):
-    """Counts are identical; coefficients and errors agree to 1e-10."""
-    here, there = Release.open(shuffled), Release.open(shuffled, engine=engine)
-    np.testing.assert_array_equal(estimate.frequencies(there, "k").estimate, estimate.frequencies(here, "k").estimate)
-    pairs = [(estimate.crosstab(one, "x", "region"), estimate.mean(one, "k", by="region")) for one in (here, there)]
-    for own, far in zip(*pairs, strict=True):
-        for name in own if hasattr(own, "keys") else [None]:
-            mine, theirs = (own, far) if name is None else (own[name], far[name])
-            np.testing.assert_allclose(theirs.estimate, mine.estimate, atol=1e-10)
-            np.testing.assert_allclose(theirs.std_error, mine.std_error, atol=1e-10)
-    fits = [estimate.regression("x ~ C(region)", one) for one in (here, there)]
-    np.testing.assert_allclose(fits[1].estimate, fits[0].estimate, atol=1e-10)
-    np.testing.assert_allclose(fits[1].std_error, fits[0].std_error, atol=1e-10)
-
-
-@pytest.mark.parametrize("phase", ["staged", "parts"])
-def test_a_lost_executor_changes_nothing(phase, data, cluster, engine, kept, tmp_path):
-    """Killed while reports are staged, or put in order: every row once, and the reports of the run that lost none."""
-    killed = []
-
-    def kill():
-        place = tmp_path / ".discreet-out.tmp" / phase
-        while not killed:
-            if place.is_dir() and any(place.rglob("*.parquet")):
-                for process in cluster.executors()[:1]:
-                    os.kill(process, signal.SIGKILL)
-                    killed.append(process)
-            time.sleep(0.01)
-
-    thread = threading.Thread(target=kill, daemon=True)
-    thread.start()
-    release(data, plan(), tmp_path / "out", Randomness.seeded(5), engine=engine, ledger=None)
-    assert killed
-    assert by_id(Release.open(tmp_path / "out")) == by_id(Release.open(kept))
-
-
 def test_a_refused_value_is_one_sentence(engine, tmp_path):
     """Column and row of the partition, never the value; nothing is left behind."""
     (tmp_path / "data").mkdir()
-    wrong = pa.table({"id": [1, 2], "region": ["n", "s"], "x": ["yes", "secret"], "k": [1, 2]})
+    wrong = pa.table(
+        {"id": [1, 2], "region": ["n", "s"], "age": [1.0, 2.0], "w": [1.0, 2.0], "x": ["yes", "secret"], "k": [1, 2]}
+    )
     pq.write_table(wrong, tmp_path / "data" / "part-0.parquet")
     with pytest.raises(DomainError, match='column "x"') as caught:
         release(tmp_path / "data", plan(), tmp_path / "out", engine=engine, ledger=None)

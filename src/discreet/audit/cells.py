@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 
 import numpy as np
 import pyarrow as pa
@@ -15,19 +16,49 @@ from discreet.audit.findings import Finding
 from discreet.audit.plausibility import FALSE_ALARM, MAX_CELLS, improbable
 from discreet.errors import DomainError
 from discreet.manifest import Block, Release
-from discreet.manifest.digest import ContentDigest
+from discreet.manifest.digest import Content, ContentDigest
+from discreet.manifest.over_parts import over_parts
 from discreet.mechanisms import FiniteMechanism
 
 
 def cell_findings(release: Release) -> list[Finding]:
     """Digests, reports, weights and plausibility."""
     manifest = release.manifest
-    parts = None if manifest.content is None else manifest.content.parts
-    digest = ContentDigest(release.forms(), parts)
-    tallies = [Tally(name, block) for block in manifest.blocks for name in block.columns]
-    weights = None if manifest.survey.weight is None else Weights(manifest.survey.weight)
-    rows = 0
     try:
+        parts = over_parts(release, _of_part)
+        if parts is None:
+            seen = Seen.of(release, None if manifest.content is None else manifest.content.parts)
+            content = seen.digest.content()
+        else:
+            seen = reduce(add, parts)
+            content = Content.of(release.forms(), [part.digest.finish() for part in parts])
+    except DomainError as error:
+        where = "" if error.column is None else f' (column "{error.column}")'
+        changed = [] if manifest.content is None else [_changed("not all of them are reports")]
+        return [*changed, Finding("reports", "failure", f"a cell is no report that the manifest names{where}")]
+    found = [_content(release, content), _reports(seen.tallies, seen.rows)]
+    if seen.weights is not None:
+        found.append(seen.weights.finding())
+    return [*found, _plausibility(seen.tallies)]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one pass over some rows gives."""
+
+    digest: ContentDigest
+    tallies: list[Tally]
+    weights: Weights | None
+    rows: int
+
+    @classmethod
+    def of(cls, release: Release, parts: Sequence[int] | None) -> Seen:
+        """Read all rows of a release."""
+        manifest = release.manifest
+        digest = ContentDigest(release.forms(), parts)
+        tallies = [Tally(name, block) for block in manifest.blocks for name in block.columns]
+        weights = None if manifest.survey.weight is None else Weights(manifest.survey.weight)
+        rows = 0
         for batch in release.coded():
             digest.update(batch)
             for block in manifest.blocks:
@@ -37,21 +68,27 @@ def cell_findings(release: Release) -> list[Finding]:
             if weights is not None:
                 weights.add(batch)
             rows += batch.num_rows
-    except DomainError as error:
-        where = "" if error.column is None else f' (column "{error.column}")'
-        changed = [] if manifest.content is None else [_changed("not all of them are reports")]
-        return [*changed, Finding("reports", "failure", f"a cell is no report that the manifest names{where}")]
-    found = [_content(release, digest), _reports(tallies, rows)]
-    if weights is not None:
-        found.append(weights.finding())
-    return [*found, _plausibility(tallies)]
+        digest.finish()
+        return cls(digest, tallies, weights, rows)
+
+    def __add__(self, other: Seen) -> Seen:
+        """Of the rows of both; digests of parts are put together apart."""
+        weights = self.weights
+        if weights is not None and other.weights is not None:
+            weights.bad += other.weights.bad
+        tallies = [one + another for one, another in zip(self.tallies, other.tallies, strict=True)]
+        return Seen(self.digest, tallies, weights, self.rows + other.rows)
+
+
+def _of_part(part: Release, _: int) -> Seen:
+    return Seen.of(part, None)
 
 
 def _changed(how: str) -> Finding:
     return Finding("cells", "failure", f"not the released ones: {how}")
 
 
-def _content(release: Release, digest: ContentDigest) -> Finding:
+def _content(release: Release, now: Content) -> Finding:
     manifest = release.manifest
     if manifest.content is None:
         return Finding(
@@ -59,7 +96,6 @@ def _content(release: Release, digest: ContentDigest) -> Finding:
             "unchecked",
             "the manifest holds no digest of them; values that were changed, swapped or repeated stay unnoticed",
         )
-    now = digest.content()
     if now.rows != manifest.rows:
         return _changed(f"there are {now.rows:,} rows where {manifest.rows:,} were released")
     changed = manifest.content.changed(now)
@@ -101,6 +137,12 @@ class Tally:
             for name, chosen in self._by_design(cells, batch):
                 seen = np.bincount(chosen.drop_null().to_numpy(), minlength=self.designs[name].shape[1])
                 self.counts[name] = self.counts.get(name, 0) + seen
+
+    def __add__(self, other: Tally) -> Tally:
+        names = [*self.counts, *(name for name in other.counts if name not in self.counts)]
+        counts = {name: np.asarray(self.counts.get(name, 0) + other.counts.get(name, 0)) for name in names}
+        blanks, strange = self.blanks + other.blanks, self.without_design + other.without_design
+        return Tally(self.column, self.block, counts, blanks, strange)
 
     def _by_design(self, cells: pa.Array, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
         if self.block.by is None:

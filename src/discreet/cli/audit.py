@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli.engine import EngineName, Master, opened
 from discreet.cli.terminal import AUDIT_FAILED, command, emit
 
 
 @command
 def audit_command(
-    path: Annotated[Path, typer.Argument(help="A released CSV or Parquet file.")],
+    path: Annotated[Path, typer.Argument(help="A released CSV or Parquet file, or a folder.")],
     attack: Annotated[
         bool, typer.Option("--attack", help="Also attack every mechanism with simulated reports.")
     ] = False,
@@ -20,6 +21,8 @@ def audit_command(
         Path | None, typer.Option("--key", help="The steward's public key (PEM): the release must be signed with it.")
     ] = None,
     samples: Annotated[int, typer.Option(min=100, help="Simulated reports per true value.")] = 200_000,
+    engine: EngineName = "local",
+    master: Master = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Recompute the guarantee from the manifest's integers and the digest of every column; check who signed.
@@ -29,9 +32,8 @@ def audit_command(
     """
     from discreet.audit import attack as attack_mechanism
     from discreet.audit import attackable, audit
-    from discreet.manifest import Release
 
-    release = Release.open(path)
+    release = opened(path, engine, master)
     report = audit(release, public_key=key)
     text, data, passed = [report.summary()], report.to_dict(), report.passed
     if attack:

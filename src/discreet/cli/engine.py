@@ -4,12 +4,31 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.engines import Engine
+    from discreet.manifest import Release
+
+EngineName = Annotated[str, typer.Option(help="Where the work runs: local, or spark.")]
+Master = Annotated[
+    str | None, typer.Option(metavar="URL", help="For --engine spark: the master, such as spark://host:7077.")
+]
+
+
+def opened(path: str | Path, engine: str, master: str | None) -> Release:
+    """A release, read by the engine that was asked for."""
+    from discreet.manifest import Release
+
+    chosen = chosen_engine(engine, master)
+    if chosen is not None and not Path(path).is_dir():
+        raise InputError(f"--engine spark is for a release in a folder, and {path} is none")
+    return Release.open(path, engine=chosen)
 
 
 def chosen_engine(name: str, master: str | None) -> Engine | None:

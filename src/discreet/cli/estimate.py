@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
+from discreet.cli.engine import EngineName, Master, opened
 from discreet.cli.pictures import Plot, draw
 from discreet.cli.replication import Errors, with_errors
 from discreet.cli.terminal import command, emit, working
 
 estimate_app = typer.Typer(no_args_is_help=True, help="Learn from a release: estimates with correct error bars.")
 
-File = Annotated[Path, typer.Argument(help="A released CSV or Parquet file.")]
+File = Annotated[Path, typer.Argument(help="A released CSV or Parquet file, or a folder.")]
 Level = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -47,21 +48,23 @@ def frequencies_command(
     ] = 0.0,
     errors: Errors = "linearised",
     plot: Plot = None,
+    engine: EngineName = "local",
+    master: Master = None,
     as_json: Json = False,
 ) -> None:
     """How frequent each value of a randomised column is.
 
     The mechanism is read from the manifest and corrected for; survey weights, strata and clusters named in the
-    manifest are used.
+    manifest are used. A release in a folder can be counted by Apache Spark:
+    discreet estimate frequencies out cheated --engine spark --master spark://host:7077
     """
     from discreet.errors import EstimationError
     from discreet.estimate import Frequencies, frequencies
-    from discreet.manifest import Release
 
     groups = by or None
     asked: dict[str, Any] = {"method": method, "target": target, "contamination": contamination}
     with working("estimating"):
-        result = with_errors(errors, Release.open(path), lambda r: frequencies(r, column, by=groups, **asked))
+        result = with_errors(errors, opened(path, engine, master), lambda r: frequencies(r, column, by=groups, **asked))
         shown: Any = result
         if isinstance(result, Frequencies):
             shown = result if top is None else result.top(top)
@@ -85,14 +88,15 @@ def crosstab_command(
     level: Level = 0.95,
     plot: Plot = None,
     errors: Errors = "linearised",
+    engine: EngineName = "local",
+    master: Master = None,
     as_json: Json = False,
 ) -> None:
     """A corrected cross-table, with a test of independence that is valid after randomisation and an odds ratio."""
     from discreet.estimate import crosstab
-    from discreet.manifest import Release
 
     with working("estimating"):
-        released = Release.open(path)
+        released = opened(path, engine, master)
         if errors != "linearised":
             result: Any = with_errors(errors, released, lambda r: crosstab(r, rows, columns, layers))
             text, found = result.summary(level=level), result.to_dict(level=level)
@@ -127,7 +131,7 @@ def _tests(result: Any, level: float) -> tuple[str, dict[str, Any]]:
 @estimate_app.command("regression")
 @command
 def regression_command(
-    path: Annotated[str, typer.Argument(help="A released CSV or Parquet file.")],
+    path: Annotated[str, typer.Argument(help="A released CSV or Parquet file, or a folder.")],
     formula: Annotated[str, typer.Argument(help='For example "cheated ~ age + C(sex)"; may also come first.')],
     family: Annotated[
         str, typer.Option(help="auto, linear, binary, multinomial, ordinal, poisson, quantile, huber or hinge.")
@@ -155,6 +159,8 @@ def regression_command(
     errors: Errors = "linearised",
     compare: Annotated[bool, typer.Option("--compare", help="Show the naive fit beside the corrected one.")] = False,
     plot: Plot = None,
+    engine: EngineName = "local",
+    master: Master = None,
     as_json: Json = False,
 ) -> None:
     """A regression, corrected for how the columns of the formula were randomised.
@@ -164,7 +170,6 @@ def regression_command(
     """
     from discreet.errors import EstimationError
     from discreet.estimate import Comparison, regression
-    from discreet.manifest import Release
 
     if "~" in path and "~" not in formula:  # no formula is without a tilde, and hardly a file has one
         path, formula = formula, path
@@ -174,7 +179,7 @@ def regression_command(
     if errors != "linearised" and interval is not None:
         raise EstimationError("--interval is for linearised errors: leave out --errors")
     with working("fitting"):
-        released = Release.open(path)
+        released = opened(path, engine, master)
         if errors != "linearised":
             result: Any = with_errors(
                 errors, released, lambda r: regression(formula, r, family, link, missing, method, **options)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.engine import chosen_engine
+from discreet.cli.engine import EngineName, Master, chosen_engine
 from discreet.cli.terminal import command, emit, progress_bar
 from discreet.errors import ReleaseError
 
@@ -42,10 +42,6 @@ SafeCsv = Annotated[
 ]
 Append = Annotated[
     bool, typer.Option("--append", help="Add the table to the release in this folder, as new parts (see above).")
-]
-EngineName = Annotated[str, typer.Option(help="Where the work runs: local, or spark.")]
-Master = Annotated[
-    str | None, typer.Option(metavar="URL", help="For --engine spark: the master, such as spark://host:7077.")
 ]
 
 

@@ -7,11 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+from discreet.cli.engine import EngineName, Master, opened
 from discreet.cli.pictures import Plot, draw
 from discreet.cli.replication import Errors, with_errors
 from discreet.cli.terminal import command, emit, working
 
-File = Annotated[Path, typer.Argument(help="A released CSV or Parquet file.")]
+File = Annotated[Path, typer.Argument(help="A released CSV or Parquet file, or a folder.")]
 Name = Annotated[str, typer.Argument(help="A randomised or public column whose values are, or have, numbers.")]
 By = Annotated[
     list[str] | None,
@@ -42,6 +43,8 @@ def mean_command(
     ratio: Ratio = False,
     plot: Plot = None,
     errors: Errors = "linearised",
+    engine: EngineName = "local",
+    master: Master = None,
     as_json: Json = False,
 ) -> None:
     """The mean of a column, with its error bar.
@@ -50,11 +53,10 @@ def mean_command(
     randomisation is read from the manifest and corrected for; survey weights, strata and clusters named there are used.
     """
     from discreet.estimate import mean
-    from discreet.manifest import Release
 
     groups = by or None
     with working("estimating"):
-        result = with_errors(errors, Release.open(path), lambda r: mean(r, column, by=groups, target=target))
+        result = with_errors(errors, opened(path, engine, master), lambda r: mean(r, column, by=groups, target=target))
     _show(result, level, compare, ratio, plot, as_json, interval)
 
 
@@ -70,6 +72,8 @@ def total_command(
     ratio: Ratio = False,
     plot: Plot = None,
     errors: Errors = "linearised",
+    engine: EngineName = "local",
+    master: Master = None,
     as_json: Json = False,
 ) -> None:
     """The total of a column: of the population with survey weights, of those who reported without.
@@ -77,11 +81,10 @@ def total_command(
     Of a yes/no column it is the number of people who say yes.
     """
     from discreet.estimate import total
-    from discreet.manifest import Release
 
     groups = by or None
     with working("estimating"):
-        result = with_errors(errors, Release.open(path), lambda r: total(r, column, by=groups, target=target))
+        result = with_errors(errors, opened(path, engine, master), lambda r: total(r, column, by=groups, target=target))
     _show(result, level, compare, ratio, plot, as_json, interval)
 
 
@@ -97,15 +100,17 @@ def quantile_command(
     ratio: Ratio = False,
     plot: Plot = None,
     errors: Errors = "linearised",
+    engine: EngineName = "local",
+    master: Master = None,
     as_json: Json = False,
 ) -> None:
     """A quantile of a column, with the interval of values that cannot be told from it."""
     from discreet.estimate import quantile
-    from discreet.manifest import Release
 
     groups = by or None
     with working("estimating"):
-        result = with_errors(errors, Release.open(path), lambda r: quantile(r, column, p, by=groups, target=target))
+        chosen = opened(path, engine, master)
+        result = with_errors(errors, chosen, lambda r: quantile(r, column, p, by=groups, target=target))
     _show(result, level, compare, ratio, plot, as_json)
 
 
@@ -116,14 +121,15 @@ def correlation_command(
     second: Annotated[str, typer.Argument(help="Another one.")],
     level: Level = 0.95,
     errors: Errors = "linearised",
+    engine: EngineName = "local",
+    master: Master = None,
     as_json: Json = False,
 ) -> None:
     """The correlation of two columns, corrected for how each was randomised."""
     from discreet.estimate import correlation
-    from discreet.manifest import Release
 
     with working("estimating"):
-        result = with_errors(errors, Release.open(path), lambda r: correlation(r, first, second))
+        result = with_errors(errors, opened(path, engine, master), lambda r: correlation(r, first, second))
         text, data = result.summary(level), result.to_dict(level)
     emit(text, data, as_json)
 

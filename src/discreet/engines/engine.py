@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,10 @@ class InParts(Table, Protocol):
         """The rows of every part, in these columns."""
 
 
+#: Rows, and how often each occurs.
+Counted = tuple[pa.RecordBatch, "NDArray[np.int64] | None"]
+
+
 class Engine(ABC):
     """Where the work runs."""
 
@@ -35,6 +39,14 @@ class Engine(ABC):
     @abstractmethod
     def rows(self, table: Table, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of a table in these columns, for an estimate that adds up over them."""
+
+    def counted(self, table: Table, columns: Sequence[str]) -> Iterator[Counted]:
+        """The rows of a table, each with how often it occurs; None when each stands for itself."""
+        return ((batch, None) for batch in self.rows(table, columns))
+
+    def over_parts(self, table: Table, work: Callable[[str], Any]) -> list[Any] | None:  # noqa: ARG002
+        """What a function gives for the name of every part, worked out where the part is read; None: read it here."""
+        return None
 
 
 def repeated(keys: pa.Table, counts: NDArray[np.int64], batch_rows: int) -> Iterator[pa.RecordBatch]:

@@ -7,6 +7,7 @@ function of a partition's number and rows. Noise comes from streams under the nu
 
 from __future__ import annotations
 
+import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet import errors
-from discreet.engines.engine import Engine, Table, repeated
+from discreet.engines.engine import Counted, Engine, Table, repeated
 from discreet.errors import DiscreetError, InputError
 
 #: A partition's number and its rows in, other rows out.
@@ -76,7 +77,8 @@ class Spark(Engine):
         self._session.conf.set(inference, "false")
         try:
             reader = self._session.read.option("basePath", _uri(base)) if base.is_dir() else self._session.read
-            return reader.parquet(*(_uri(path) for path in paths))
+            with _refusing(f"Spark cannot list or read the Parquet files of {base}; its executors need the same paths"):
+                return reader.parquet(*(_uri(path) for path in paths))
         finally:
             self._session.conf.set(inference, before)
 
@@ -141,7 +143,7 @@ class Spark(Engine):
         counts = counted.column("rows").to_numpy().astype(np.int64)
         return counted.select(places).rename_columns(list(columns)), counts
 
-    def sum(self, items: Sequence[bytes], part: Callable[[bytes], bytes]) -> list[bytes]:
+    def sum(self, items: Sequence[bytes], part: Callable[[bytes], Any]) -> list[Any]:
         """What a function gives for each item, worked out on the executors and brought together here."""
         from pyspark.sql import types as T  # noqa: N812
 
@@ -150,21 +152,49 @@ class Spark(Engine):
         done = frame.repartition(len(items), "place").mapInArrow(_Each(part), schema)
         with _refusing():
             rows = done.toArrow().to_pylist()
-        found = {row["place"]: bytes(row["item"]) for row in rows}
+        found = {row["place"]: pickle.loads(row["item"]) for row in rows}
         return [found[place] for place in range(len(items))]
 
     def rows(self, table: Table, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Rows rebuilt from counts that the executors made, in some order; read here where there are too many keys."""
+        for batch, times in self.counted(table, columns):
+            if times is None:
+                yield batch
+            else:
+                yield from repeated(pa.Table.from_batches([batch]), times, _BATCH_ROWS)
+
+    def counted(self, table: Table, columns: Sequence[str]) -> Iterator[Counted]:
+        """The combinations that occur and how often each does; rows read here where there are too many of them."""
         path, parts = getattr(table, "path", None), getattr(table, "parts", None)
-        if path is None or parts is None or not columns:
-            yield from table.batches(columns)
+        found = None
+        if path is not None and parts is not None and columns:
+            frame = self.read([path / part.name for part in parts], path)
+            found = self.count_by_key(frame, columns)
+        if found is None:
+            yield from ((batch, None) for batch in table.batches(columns))
             return
-        frame = self.read([path / part.name for part in parts], path)
-        counted = self.count_by_key(frame, columns)
-        if counted is None:
-            yield from table.batches(columns)
-            return
-        yield from repeated(*counted, _BATCH_ROWS)
+        keys, counts = found
+        start = 0
+        for batch in keys.combine_chunks().to_batches():
+            yield batch, counts[start : start + batch.num_rows]
+            start += batch.num_rows
+
+    def over_parts(self, table: Table, work: Callable[[str], Any]) -> list[Any] | None:
+        """One task for each part of a folder, on the executors; what it returns comes back."""
+        parts = getattr(table, "parts", None)
+        if parts is None:
+            return None
+        return self.sum([part.name.encode() for part in parts], _Named(work))
+
+
+class _Named:
+    """A function of a name, for items that are bytes."""
+
+    def __init__(self, work: Callable[[str], Any]) -> None:
+        self._work = work
+
+    def __call__(self, item: bytes) -> Any:
+        return self._work(item.decode())
 
 
 class _Quiet:
@@ -187,13 +217,13 @@ class _Quiet:
 class _Each:
     """A function of one item, over all items of a partition."""
 
-    def __init__(self, part: Callable[[bytes], bytes]) -> None:
+    def __init__(self, part: Callable[[bytes], Any]) -> None:
         self._part = part
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             try:
-                done = [self._part(item) for item in batch.column(1).to_pylist()]
+                done = [pickle.dumps(self._part(item)) for item in batch.column(1).to_pylist()]
             except DiscreetError as error:
                 raise RuntimeError(f"{_MARK} {type(error).__name__}: {error} {_MARK}") from None
             yield pa.RecordBatch.from_arrays([batch.column(0), pa.array(done, pa.binary())], names=["place", "item"])
@@ -201,6 +231,9 @@ class _Each:
 
 class _refusing:  # noqa: N801  # reads like a statement where it is used
     """What Spark says about a failed job is many lines and may quote a value; one sentence is passed on."""
+
+    def __init__(self, sentence: str | None = None) -> None:
+        self._sentence = sentence
 
     def __enter__(self) -> None:
         return None
@@ -212,7 +245,8 @@ class _refusing:  # noqa: N801  # reads like a statement where it is used
         if ours is not None:
             raised = getattr(errors, ours[1], errors.ReleaseError)
             raise raised(ours[2]) from None
-        raise errors.ReleaseError(f"Spark could not finish a job ({type(error).__name__}); its log says why") from None
+        unknown = f"Spark could not finish a job ({type(error).__name__}); its log says why"
+        raise errors.ReleaseError(self._sentence or unknown) from None
 
 
 def _uri(path: Path) -> str:

@@ -16,7 +16,7 @@ def collect(
     release: Any, total: int, columns: list[Column], target: str, **aside: Any
 ) -> tuple[list[tuple[Any, Evidence]], int]:
     """Read all rows and reduce them to the evidence of each group; also how many rows had no answer."""
-    rows = Rows(release, total, columns, **aside)
+    rows = Rows(release, total, columns, **aside, counted=True)
     roles = Roles.of(aside)
     size = int(np.prod([column.reports for column in columns]))
     evidence: list[tuple[Any, Evidence]]

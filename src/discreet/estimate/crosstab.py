@@ -171,7 +171,7 @@ def _column_of(release: Any, name: str) -> tuple[Channels, Any]:
     else:
         return column.channels, column
     index = LabelIndex(f'"{name}"', missing_is_a_group=True)
-    for batch in release.batches([name]):
+    for batch, _ in release.counted([name]):
         index.encode(batch.column(0))
     labels = index.in_order()
     channels = _public(len(labels), [label for label, _ in labels], name)

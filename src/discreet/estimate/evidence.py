@@ -75,8 +75,15 @@ def simple_evidence(batches: Iterable[Batch], reports: int) -> Evidence:
     """Counts only: no groups, weights, strata or clusters."""
 
     def counted(batch: Batch) -> Ints:
-        codes = batch.codes if batch.answered is None else batch.codes[batch.answered]
-        return count_reports(codes, reports, batch.first_row)
+        codes, times = batch.codes, batch.times
+        if batch.answered is not None:
+            codes, times = codes[batch.answered], None if times is None else times[batch.answered]
+        counts = count_reports(codes, reports, batch.first_row)
+        if times is None:
+            return counts
+        total = np.zeros(reports, np.int64)
+        np.add.at(total, codes, times)
+        return total
 
     return Evidence(Local().sum(batches, counted, np.zeros(reports, np.int64)))
 

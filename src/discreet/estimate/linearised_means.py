@@ -114,7 +114,8 @@ class ScoreSums:
         unit = stratum
         if batch.clusters is not None:
             unit = self._units.encode(stratum, self._clusters.encode(batch.clusters, batch.first_row))
-        self._rows_by_stratum = _grown(self._rows_by_stratum, np.bincount(stratum))
+        times = batch.times
+        self._rows_by_stratum = _grown(self._rows_by_stratum, np.bincount(stratum, times).astype(np.int64))
         if batch.fpc is not None:
             self._population.add(stratum, batch.fpc, batch.first_row)
         weights = batch.weights
@@ -122,6 +123,7 @@ class ScoreSums:
             unit, group, scores = unit[batch.answered], group[batch.answered], scores[batch.answered]
             products = None if products is None else products[batch.answered]
             weights = None if weights is None else weights[batch.answered]
+            times = None if times is None else times[batch.answered]
         if not len(scores):
             return
         block = self._blocks.encode(unit, group)
@@ -131,8 +133,8 @@ class ScoreSums:
         flat = np.zeros((self._width**2, len(scores))) if products is None else products.reshape(len(scores), -1).T
         columns += list(w * w * flat)
         columns += [w * a * b for a in scores.T for b in scores.T]
-        size = len(self._blocks)
-        self._sums = _grown(self._sums, np.array([np.bincount(block, column, size) for column in columns]))
+        size, each = len(self._blocks), 1 if times is None else times
+        self._sums = _grown(self._sums, np.array([np.bincount(block, column * each, size) for column in columns]))
 
     def means(self) -> ScoreMeans:
         """The means, from all rows so far."""

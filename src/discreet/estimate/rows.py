@@ -29,11 +29,16 @@ from discreet.estimate.tally import count_reports
 _ROWS = 1 << 20
 #: What is done with rows in which something is missing: kept and marked, refused, or left out and counted.
 Missing = Literal["keep", "error", "drop"]
+#: Columns of a release, the rows they are, and how often each occurs.
+Piece = tuple[Mapping[str, Any], slice, "NDArray[np.int64] | None"]
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some rows: report codes, and what else is known about each; ``answered`` is None when all have a report."""
+    """Some rows: report codes, and what else is known about each; ``answered`` is None when all have a report.
+
+    ``times`` says how often each row occurs, for those who asked for counted rows; None when each stands for itself.
+    """
 
     codes: NDArray[Any]
     first_row: int = 0
@@ -44,6 +49,7 @@ class Batch:
     groups: Any = None
     table: pa.Table | None = None
     fpc: Floats | None = None
+    times: NDArray[np.int64] | None = None
 
     def where(self, kept: NDArray[np.bool_]) -> Batch:
         """Some of these rows."""
@@ -113,6 +119,8 @@ class Rows:
         others are for regressions, which need every column: a row in which one is blank is refused, or left out.
     blanks : sequence of str
         Columns of the table in which a blank is a report like any other.
+    counted : bool
+        Whether equal rows may come as one, with how often they occur: an engine may have counted them elsewhere.
     """
 
     def __init__(
@@ -129,10 +137,12 @@ class Rows:
         table: Sequence[str] = (),
         missing: Missing = "keep",
         blanks: Sequence[str] = (),
+        counted: bool = False,
     ) -> None:
         if is_release(release):
             refuse_never_together(release, [name for column in columns for name in column.needs])
         self._release = release
+        self._counted = counted and release is not None and hasattr(release, "counted")
         self._total = total
         self._columns = columns
         self._aside = {"weights": weights, "strata": strata, "clusters": clusters, "groups": groups, "fpc": fpc}
@@ -196,23 +206,25 @@ class Rows:
         read = self._engine.map_batches(pieces, lambda piece: self._batch(*piece))
         return read if self._missing == "keep" else (batch for batch in read if batch.codes.size)
 
-    def _from_arrays(self) -> Iterator[tuple[Mapping[str, Any], slice]]:
+    def _from_arrays(self) -> Iterator[Piece]:
         alone = len(self._columns) == 1 and all(given is None for given in self._aside.values())
         step = max(self._total, 1) if alone else _ROWS
         for start in range(0, self._total, step):
-            yield {}, slice(start, min(start + step, self._total))
+            yield {}, slice(start, min(start + step, self._total)), None
 
-    def _from_release(self) -> Iterator[tuple[Mapping[str, Any], slice]]:
+    def _from_release(self) -> Iterator[Piece]:
         names = {name for column in self._columns for name in column.needs} | set(self._table)
         for given in self._aside.values():
             names |= {one for one in (given if isinstance(given, list) else [given]) if isinstance(one, str)}
         start = 0
-        for record in self._release.batches([name for name in self._release.columns if name in names]):
+        read = [name for name in self._release.columns if name in names]
+        pieces = self._release.counted(read) if self._counted else ((one, None) for one in self._release.batches(read))
+        for record, times in pieces:
             rows = slice(start, start + record.num_rows)
-            yield dict(zip(record.schema.names, record.columns, strict=True)), rows
+            yield dict(zip(record.schema.names, record.columns, strict=True)), rows, times
             start = rows.stop
 
-    def _batch(self, columns: Mapping[str, Any], rows: slice) -> Batch:
+    def _batch(self, columns: Mapping[str, Any], rows: slice, times: NDArray[np.int64] | None) -> Batch:
         codes, absent = self._codes(columns, rows)
 
         def part(given: Any) -> Any:
@@ -231,9 +243,9 @@ class Rows:
         if self._missing != "keep":
             absent = self._incomplete(columns, absent, rows)
         if absent is not None:
-            self.left_out += int(np.count_nonzero(absent))
+            self.left_out += int(np.count_nonzero(absent) if times is None else times[absent].sum())
         table = pa.table({name: columns[name] for name in self._table}) if self._table else None
-        batch = Batch(codes, rows.start, None if absent is None else ~absent, **aside, table=table)
+        batch = Batch(codes, rows.start, None if absent is None else ~absent, **aside, table=table, times=times)
         if self._missing == "keep" or batch.answered is None:
             return batch
         return replace(batch.where(batch.answered), answered=None)

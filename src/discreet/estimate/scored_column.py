@@ -238,7 +238,7 @@ def score_means(
     """Read all rows: the means of their scores by group, and what a reader should know."""
     release = column.release
     aside = survey_columns(release, weights=weights, strata=strata, clusters=clusters, groups=by, fpc=fpc)
-    rows = Rows(release, column.total, [column.reader], **aside)
+    rows = Rows(release, column.total, [column.reader], **aside, counted=True)
     roles = Roles.of(aside)
     sums = ScoreSums(2, roles, target, column.scores.lost)
     for batch in rows.batches():

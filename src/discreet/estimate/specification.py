@@ -23,7 +23,9 @@ from discreet.estimate.likelihood.random_intercept_result import RandomIntercept
 from discreet.estimate.likelihood.result import LikelihoodFit
 from discreet.estimate.m_estimation.result import MEstimate
 from discreet.estimate.rows import Rows
+from discreet.estimate.values_of_parts import ValuesOf
 from discreet.manifest import Block, Release
+from discreet.manifest.over_parts import over_parts
 
 Fit = TypeVar("Fit", bound=LikelihoodFit | MEstimate | RandomInterceptRegression)
 
@@ -126,7 +128,13 @@ class Specification:
         for name in self.randomised_predictors:
             sides = replace(sides, predictors=sides.without(name))
         read = self.public or [self.outcome]
-        return Matrices(sides.predictors, self.public, lambda: self.release.batches(read))
+        values = over_parts(self.release, ValuesOf(read))
+        return Matrices(
+            sides.predictors,
+            self.public,
+            lambda: self.release.batches(read),
+            values=None if values is None else lambda: iter(values),
+        )
 
     def rows(self, answers: Sequence[ReleaseColumn], table: Sequence[str] = ()) -> Rows:
         """The rows, with the public columns and some more handed on, and the survey's weights and units."""

@@ -77,7 +77,8 @@ class SurveyTally:
         unit = stratum
         if batch.clusters is not None:
             unit = self._units.encode(stratum, self._cluster_labels.encode(batch.clusters, batch.first_row))
-        rows = np.bincount(stratum, minlength=self._rows_by_stratum.size)
+        times = batch.times
+        rows = np.bincount(stratum, times, self._rows_by_stratum.size).astype(np.int64)
         rows[: self._rows_by_stratum.size] += self._rows_by_stratum
         self._rows_by_stratum = rows
         if batch.fpc is not None:
@@ -86,7 +87,8 @@ class SurveyTally:
         if batch.answered is not None:  # rows without an answer stay in the sample, with a total of zero
             codes, unit, group = codes[batch.answered], unit[batch.answered], group[batch.answered]
             weights = None if weights is None else weights[batch.answered]
-        self._cells.add(self._blocks.encode(unit, group) * self._reports + codes, weights)
+            times = None if times is None else times[batch.answered]
+        self._cells.add(self._blocks.encode(unit, group) * self._reports + codes, weights, times)
 
     def evidence(self) -> list[tuple[Any, Evidence]]:
         """The evidence of every group, in label order; without groups one, labelled None."""

@@ -201,13 +201,15 @@ class Cells:
         self._keys: Ints = np.zeros(0, np.int64)
         self._sums: Floats = np.zeros((3, 0))
 
-    def add(self, keys: Ints, weights: Floats | None) -> None:
-        """One batch of rows."""
+    def add(self, keys: Ints, weights: Floats | None, times: Ints | None = None) -> None:
+        """One batch of rows, each as often as it occurs."""
         if not keys.size:
             return
         present, back = distinct(keys)
-        count = np.bincount(back)
-        sums = [count] * 3 if weights is None else [count, np.bincount(back, weights), np.bincount(back, weights**2)]
+        count, each = np.bincount(back, times), 1 if times is None else times
+        sums = [count] * 3
+        if weights is not None:
+            sums = [count, np.bincount(back, weights * each), np.bincount(back, weights**2 * each)]
         self._merge(present, np.array(sums, float))
 
     def _merge(self, keys: Ints, sums: Floats) -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from discreet import arguments
 from discreet.engines import Engine, Local
+from discreet.engines.engine import Counted
 from discreet.engines.local import available_cores
 from discreet.errors import ManifestError, ReleaseError
 from discreet.manifest.additions import described
@@ -248,15 +249,23 @@ class Release:
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The rows, batch by batch, in these columns (default: all)."""
-        chosen = [self._column(name) for name in (self.columns if columns is None else _listed(columns))]
-        schema = pa.schema([(column.name, column.type) for column in chosen])
-        return self._read(chosen, schema, Local() if columns is None else self.engine)
+        names = self.columns if columns is None else _listed(columns)
+        engine = Local() if columns is None else self.engine
+        rows = ((batch, None) for batch in engine.rows(self._stored, names))
+        return (batch for batch, _ in self._read(names, rows))
 
-    def _read(self, chosen: list[ReleasedColumn], schema: pa.Schema, engine: Engine) -> Iterator[pa.RecordBatch]:
+    def counted(self, columns: Sequence[str]) -> Iterator[Counted]:
+        """The rows in these columns, and how often each occurs where the engine counted them."""
+        names = _listed(columns)
+        return self._read(names, self.engine.counted(self._stored, names))
+
+    def _read(self, names: list[str], batches: Iterator[Counted]) -> Iterator[Counted]:
+        chosen = [self._column(name) for name in names]
+        schema = pa.schema([(column.name, column.type) for column in chosen])
         first_row = 0
-        for batch in engine.rows(self._stored, [column.name for column in chosen]):
+        for batch, times in batches:
             arrays = [column.read(batch.column(column.name), first_row) for column in chosen]
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema), times
             first_row += batch.num_rows
 
     def coded(self) -> Iterator[pa.RecordBatch]:

@@ -24,7 +24,7 @@ Indices = NDArray[np.intp]
 def complete_rows(release: Release, names: Sequence[str], checked: Sequence[str], missing: Any) -> tuple[pa.Table, int]:
     """The rows in these columns without missing values in the ``checked`` ones, and how many were left out."""
     blanks = [name for name in names if name not in checked]
-    aside = {"weights": None, "strata": None, "clusters": None}
+    aside: dict[str, Any] = {"weights": None, "strata": None, "clusters": None}
     rows = Rows(release, release.rows, (), **aside, table=names, missing=missing, blanks=blanks)
     parts = [batch.table for batch in rows.batches() if batch.table is not None]
     if not parts:

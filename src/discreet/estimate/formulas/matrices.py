@@ -47,6 +47,8 @@ class Matrices:
     declared : mapping of str to array, optional
         Columns whose values are known beforehand, in their declared order: the first is the reference of a category.
         The batches need not have them.
+    values : function, optional
+        Instead of all rows, where only the values of categories are asked for: batches that hold every one of them.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Matrices:
         variables: Sequence[str],
         batches: Batches,
         declared: Mapping[str, pa.Array] | None = None,
+        values: Batches | None = None,
     ) -> None:
         terms = read_terms(predictors)
         self.variables = tuple(variables)
@@ -70,7 +73,7 @@ class Matrices:
         self._terms = terms
         #: The values of every category.
         self._levels: dict[str, pa.Array] = {}
-        frame = self._scaffold(batches())
+        frame = self._scaffold((values or batches)())
         for factor in terms.factors:
             if isinstance(factor, Call) and factor.function == "C":
                 _check_levels(factor, frame)

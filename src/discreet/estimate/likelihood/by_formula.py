@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -18,15 +18,17 @@ from discreet.estimate.formulas import Matrices
 from discreet.estimate.likelihood.binary import BinaryRegression
 from discreet.estimate.likelihood.class_source import ClassStream
 from discreet.estimate.likelihood.designs import channel_matrix
+from discreet.estimate.likelihood.far_rows import FarRows
 from discreet.estimate.likelihood.fit import fit_binary
 from discreet.estimate.likelihood.links import link_named
 from discreet.estimate.likelihood.multinomial import MultinomialRegression, fit_multinomial
 from discreet.estimate.likelihood.multinomial_rows import ClassRows, class_rows
 from discreet.estimate.likelihood.predictor import PredictorRegression, fit_predictor
-from discreet.estimate.likelihood.rows import ArrayRows
-from discreet.estimate.likelihood.streaming import Batch, binary_regression_batches
+from discreet.estimate.likelihood.rows import ArrayRows, Rows
+from discreet.estimate.likelihood.streaming import Batch, StreamRows, binary_regression_batches
 from discreet.estimate.likelihood.truth_given_report import Reporting
 from discreet.estimate.specification import Specification
+from discreet.manifest import Release
 
 #: Above this many rows a yes/no label is fitted batch by batch instead of in memory.
 IN_MEMORY_ROWS = 2_000_000
@@ -37,7 +39,11 @@ def yes_no_outcome(asked: Specification) -> BinaryRegression:
     column, matrices = ReleaseColumn(asked.release, asked.outcome), asked.matrices()
     rows = asked.rows([column])
     link = asked.link or "logit"
-    if asked.release.rows > IN_MEMORY_ROWS:
+    far = _far_labels(asked, matrices)
+    if far is not None:
+        fit = fit_binary(far, link_named(link), matrices.names)
+        rows.left_out = asked.release.rows - fit.n
+    elif asked.release.rows > IN_MEMORY_ROWS:
         fit = binary_regression_batches(
             lambda: (labels_of_batch(batch, matrices, column.channels) for batch in rows.batches()),
             link=link,
@@ -86,6 +92,32 @@ def randomised_predictor(asked: Specification) -> PredictorRegression:
 def labels_of_batch(batch: reader.Batch, matrices: Matrices, channels: Channels) -> Batch:
     """Rows as :func:`binary_regression` takes them."""
     return Batch(**_matrix(batch, matrices), **_reports(batch, channels))
+
+
+def _far_labels(asked: Specification, matrices: Matrices) -> FarRows | None:
+    """Rows whose sums are made where they lie, if they lie elsewhere and nothing needs all of them in one place."""
+    engine, survey = getattr(asked.release, "engine", None), asked.release.survey
+    far = engine is not None and not engine.keeps_order and bool(asked.release.manifest.files)
+    if not far or asked.penalty is not None or survey.strata is not None or survey.cluster is not None:
+        return None
+    return FarRows(asked.release, ReadLabels(asked.formula, asked.missing, matrices))
+
+
+@dataclass(frozen=True, eq=False)
+class ReadLabels:
+    """The rows of one part, as :func:`binary_regression` takes them."""
+
+    formula: str
+    missing: Literal["error", "drop"]
+    matrices: Matrices
+
+    def __call__(self, part: Release, first_row: int) -> Iterator[Rows]:
+        """Chunks of checked rows."""
+        asked = Specification(self.formula, part, missing=self.missing)
+        column = ReleaseColumn(part, asked.outcome)
+        batches = asked.rows([column]).batches()
+        stream = StreamRows(lambda: (labels_of_batch(batch, self.matrices, column.channels) for batch in batches))
+        return (replace(rows, first_row=first_row + rows.first_row) for rows in stream.chunks())
 
 
 def columns_of_batch(batch: reader.Batch) -> pa.Table:

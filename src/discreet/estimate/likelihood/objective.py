@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any, Protocol
 
 import numpy as np
 
 from discreet.arguments import Floats
 from discreet.engines import Local
+from discreet.estimate.likelihood.far_rows import each_part
 from discreet.estimate.likelihood.sampling import SampleSums, Sampling
 
 
@@ -79,6 +82,19 @@ class Moments:
     scores: Floats  # Σ s_i s_i', rows taken as independent
     sampling: Sampling | None  # clusters and strata
 
+    def __add__(self, other: Moments) -> Moments:
+        """Of other rows; clusters and strata, whose rows may be in both, do not add up."""
+        assert self.sampling is None
+        assert other.sampling is None
+        return Moments(
+            self.value + other.value,
+            self.score + other.score,
+            self.expected + other.expected,
+            self.observed + other.observed,
+            self.scores + other.scores,
+            None,
+        )
+
     @property
     def cluster_count(self) -> int:
         """Number of clusters; 0 for a sample without clusters or strata."""
@@ -108,23 +124,58 @@ class Objective:
     def value(self, theta: Floats) -> float:
         """Log-likelihood: one pass."""
         self.passes += 1
-        return Local().sum(self.source.chunks(), lambda rows: self.model.value(theta, rows), 0.0) / self.unit
+        return sum(each_part(self.source, _Value(self.model, theta))) / self.unit
 
     def terms(self, theta: Floats, curvature: str) -> Terms:
         """Log-likelihood, score and information: one pass."""
         self.passes += 1
-        nothing = Terms(0.0, np.zeros(theta.size), np.zeros((theta.size, theta.size)))
-        total = Local().sum(self.source.chunks(), lambda rows: self.model.terms(theta, rows, curvature), nothing)
+        total = reduce(add, each_part(self.source, _Terms(self.model, theta, curvature)))
         return Terms(total.value / self.unit, total.score / self.unit, total.information / self.unit)
 
     def moments(self, theta: Floats) -> Moments:
         """Both informations and the sums of squared scores: one pass."""
         self.passes += 1
-        size = theta.size
+        return reduce(add, each_part(self.source, _Moments(self.model, theta)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Value:
+    """The log-likelihood of some chunks."""
+
+    model: Model
+    theta: Floats
+
+    def __call__(self, chunks: Iterator[Any]) -> float:
+        return Local().sum(chunks, lambda rows: self.model.value(self.theta, rows), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Terms:
+    """Log-likelihood, score and information of some chunks."""
+
+    model: Model
+    theta: Floats
+    curvature: str
+
+    def __call__(self, chunks: Iterator[Any]) -> Terms:
+        size = self.theta.size
+        nothing = Terms(0.0, np.zeros(size), np.zeros((size, size)))
+        return Local().sum(chunks, lambda rows: self.model.terms(self.theta, rows, self.curvature), nothing)
+
+
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    """What inference needs, of some chunks."""
+
+    model: Model
+    theta: Floats
+
+    def __call__(self, chunks: Iterator[Any]) -> Moments:
+        theta, size = self.theta, self.theta.size
         value, score = 0.0, np.zeros(size)
         expected, observed, squares = (np.zeros((size, size)) for _ in range(3))
         sums = SampleSums(size)
-        for rows in self.source.chunks():
+        for rows in chunks:
             one = self.model.terms(theta, rows, "expected")
             value += one.value
             score += one.score

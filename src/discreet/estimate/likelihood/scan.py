@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError, NotIdentifiedError
+from discreet.estimate.likelihood.far_rows import each_part
 from discreet.estimate.likelihood.rows import Rows, Source, joined
 
 #: The probabilities of the reports under a true "no" and under a true "yes".
@@ -58,34 +62,82 @@ class Scan:
     constant: tuple[bool, ...]
 
 
-def scan(source: Source, names: Sequence[str]) -> Scan:
-    """Read all rows once; refuse what cannot be learned from."""
-    n = informative = 0
-    total = 0.0
-    size = len(names)
-    gram, everything = np.zeros((size, size)), np.zeros((size, size))
-    low, high = np.full(size, np.inf), np.full(size, -np.inf)
-    sampler = _Sampler()
-    designs: set[Channel] | None = set()
-    least, most = math.inf, 0.0
-    weighted = clustered = stratified = False
-    for rows in source.chunks():
-        if rows.X.shape[1] != size:
-            raise EstimationError(f"X must have {size} columns in every batch, not {rows.X.shape[1]}")
+@dataclass(eq=False)
+class _Look:
+    """What some rows tell; two of them add up, the first rows before the second."""
+
+    size: int
+    sampler: _Sampler
+    n: int = 0
+    informative: int = 0
+    total: float = 0.0
+    gram: Any = 0.0
+    everything: Any = 0.0
+    low: Any = np.inf
+    high: Any = -np.inf
+    designs: set[Channel] | None = field(default_factory=set)
+    epsilon: tuple[float, float] = (math.inf, 0.0)
+    extras: tuple[bool, bool, bool] = (False, False, False)
+
+    def add(self, rows: Rows) -> None:
+        """One chunk."""
+        if rows.X.shape[1] != self.size:
+            raise EstimationError(f"X must have {self.size} columns in every batch, not {rows.X.shape[1]}")
         tells = rows.tells
         count = int(np.count_nonzero(tells))
-        n, informative = n + rows.size, informative + count
-        total += rows.size if rows.weights is None else float(rows.weights.sum())
+        self.n, self.informative = self.n + rows.size, self.informative + count
+        self.total += rows.size if rows.weights is None else float(rows.weights.sum())
         X = rows.X if rows.weights is None else rows.X * np.sqrt(rows.weights)[:, None]
         product = X.T @ X
-        everything += product
-        gram += product if count == rows.size else X[tells].T @ X[tells]
+        self.everything = self.everything + product
+        self.gram = self.gram + (product if count == rows.size else X[tells].T @ X[tells])
         if rows.size:
-            low, high = np.minimum(low, rows.X.min(axis=0)), np.maximum(high, rows.X.max(axis=0))
-        sampler.add(rows)
-        designs, (least, most) = _seen(designs, least, most, rows)
-        weighted, clustered = rows.weights is not None, rows.clusters is not None
-        stratified = rows.strata is not None
+            self.low, self.high = np.minimum(self.low, rows.X.min(axis=0)), np.maximum(self.high, rows.X.max(axis=0))
+        self.sampler.add(rows)
+        self.designs, self.epsilon = _seen(self.designs, *self.epsilon, rows)
+        self.extras = (rows.weights is not None, rows.clusters is not None, rows.strata is not None)
+
+    def __add__(self, other: _Look) -> _Look:
+        if self.n == 0 or other.n == 0:
+            return self if other.n == 0 else other
+        designs = None if self.designs is None or other.designs is None else self.designs | other.designs
+        return _Look(
+            self.size,
+            self.sampler + other.sampler,
+            self.n + other.n,
+            self.informative + other.informative,
+            self.total + other.total,
+            self.gram + other.gram,
+            self.everything + other.everything,
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            None if designs is None or len(designs) > _LISTED else designs,
+            (min(self.epsilon[0], other.epsilon[0]), max(self.epsilon[1], other.epsilon[1])),
+            self.extras,
+        )
+
+
+@dataclass(frozen=True)
+class _Looking:
+    """Looks at some chunks."""
+
+    size: int
+
+    def __call__(self, chunks: Iterator[Rows]) -> _Look:
+        found: _Look | None = None
+        for rows in chunks:
+            if found is None:
+                found = _Look(self.size, _Sampler(rows.first_row))
+            found.add(rows)
+        return found or _Look(self.size, _Sampler())
+
+
+def scan(source: Source, names: Sequence[str]) -> Scan:
+    """Read all rows once; refuse what cannot be learned from."""
+    size = len(names)
+    seen = reduce(add, each_part(source, _Looking(size)))
+    n, informative, total = seen.n, seen.informative, seen.total
+    gram, everything, low, high = seen.gram, seen.everything, seen.low, seen.high
     if n < size or size == 0:
         raise EstimationError(
             f"X has {n:,} rows and {size} columns; a regression needs at least one column and as many rows as columns"
@@ -102,12 +154,10 @@ def scan(source: Source, names: Sequence[str]) -> Scan:
         total,
         gram / total,
         np.maximum(np.abs(low), np.abs(high)),
-        sampler.rows(),
-        None if designs is None else tuple(sorted(designs)),
-        (least, most),
-        weighted,
-        clustered,
-        stratified,
+        seen.sampler.rows(),
+        None if seen.designs is None else tuple(sorted(seen.designs)),
+        seen.epsilon,
+        *seen.extras,
         constant,
     )
 
@@ -115,10 +165,10 @@ def scan(source: Source, names: Sequence[str]) -> Scan:
 class _Sampler:
     """Rows i with i·φ mod 1 below a threshold: evenly spread, out of step with any pattern, the same for any chunks."""
 
-    def __init__(self) -> None:
+    def __init__(self, first_row: int = 0) -> None:
         self._share = 1.0
         self._kept: list[tuple[Floats, Rows]] = []
-        self._seen = 0
+        self._seen = first_row
 
     def add(self, rows: Rows) -> None:
         """One chunk."""
@@ -126,10 +176,23 @@ class _Sampler:
         self._seen += rows.size
         which = np.flatnonzero(place < self._share)
         self._kept.append((place[which], rows.take(which)))
+        self._thin()
+
+    def __add__(self, other: _Sampler) -> _Sampler:
+        both = _Sampler()
+        both._share, both._kept = min(self._share, other._share), [*self._kept, *other._kept]
+        both._keep()
+        both._thin()
+        return both
+
+    def _thin(self) -> None:
         while sum(part.size for part, _ in self._kept) > SAMPLE:
             self._share /= 2
-            kept = [(place, np.flatnonzero(place < self._share), rows) for place, rows in self._kept]
-            self._kept = [(place[which], rows.take(which)) for place, which, rows in kept]
+            self._keep()
+
+    def _keep(self) -> None:
+        kept = [(place, np.flatnonzero(place < self._share), rows) for place, rows in self._kept]
+        self._kept = [(place[which], rows.take(which)) for place, which, rows in kept]
 
     def rows(self) -> Rows:
         """The sample."""

@@ -118,7 +118,7 @@ class Digest:
     path: str
     sha256: str
 
-    def __call__(self, place: bytes) -> bytes:
+    def __call__(self, place: bytes) -> tuple[PartFile, PartDigest]:
         """Of one part."""
         file = Path(os.fsdecode(place))
         part = Release(Shared.read(self.path, self.sha256).manifest, FolderTable(file.parent, [file.name]))
@@ -126,7 +126,7 @@ class Digest:
         for batch in part.coded():
             digest.update(batch)
         found = digest.finish()
-        return pickle.dumps((PartFile.of(file, found.rows), found))
+        return PartFile.of(file, found.rows), found
 
 
 @dataclass
@@ -201,8 +201,7 @@ class SparkRun:
             )
 
     def _digested(self, task: Path, sha256: str, places: list[Path]) -> list[tuple[PartFile, PartDigest]]:
-        work = Digest(str(task), sha256)
-        return [pickle.loads(one) for one in self.engine.sum([os.fsencode(place) for place in places], work)]
+        return self.engine.sum([os.fsencode(place) for place in places], Digest(str(task), sha256))
 
 
 def _check_kept(before: Mapping[Path, PartFile], done: list[tuple[PartFile, PartDigest]]) -> None:
