@@ -340,3 +340,28 @@ def test_a_mechanism_that_knows_its_numbers_gives_means_in_their_units():
     assert abs(float(found) - truth.mean()) < 6 * found.std_error[0]
     assert found.std_error[0] == pytest.approx(np.sqrt(3_600 / 40_000), rel=0.1)
     assert estimate.frequencies(mechanism.privatize(codes), mechanism).labels[-1] == 60.0
+
+
+def test_reports_that_are_all_the_same_show_no_spread():
+    """A group of equal reports has a standard error of zero, not one that rounding made unknown; Wilson has an end."""
+    mechanism = BinaryResponse.warner("0.7310585")
+    rng = np.random.default_rng(8)
+    reports = np.concatenate([rng.integers(0, 2, 190), np.zeros(10, int)])
+    groups = np.repeat(["a", "b", "c"], [150, 40, 10])
+    for size in range(3, 11):
+        found = estimate.mean(reports[: 190 + size], mechanism, by=groups[: 190 + size])
+        assert found["c"].std_error[0] == 0.0
+        assert not found.notes
+        assert np.isfinite(found["c"].interval()).all()
+
+
+def test_the_total_of_a_yes_no_column_has_the_interval_of_its_mean():
+    """Without weights a total is n times the mean, and so are its ends: Wilson's, which small groups need."""
+    mechanism, groups = BinaryResponse.warner("0.8"), np.repeat(["a", "b"], [180, 12])
+    reports = np.random.default_rng(9).integers(0, 2, 192)
+    average, summed = mean(reports, mechanism, by=groups), total(reports, mechanism, by=groups)
+    np.testing.assert_allclose(summed.interval(), average.interval() * [[180], [12]])
+    np.testing.assert_allclose(summed["b"].interval(), average["b"].interval() * 12)
+    weighted = total(reports, mechanism, by=groups, weights=np.ones(192))
+    np.testing.assert_allclose(weighted.estimate, summed.estimate)
+    assert weighted.default_interval == "wald"  # the number of people is estimated too

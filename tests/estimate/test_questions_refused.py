@@ -51,6 +51,20 @@ def test_regressions(tmp_path, formula, said):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("formula", ["v ~ C(x)", "v ~ C(x) + a", "v ~ a:C(x)", "a ~ v + C(x)"])
+def test_categories_of_numbers_with_noise(formula):
+    """A number with noise has no list of values; its slope is not what was asked for."""
+    rng = np.random.default_rng(5)
+    noise = {"mechanism": "zero-inflated-laplace", "epsilon": 4.0, "delta": 0.2, "zero_probability": 0.1}
+    yes_no = {"columns": ["a"], "domain": {"binary": ["no", "yes"]}, "mechanism": "randomized-response", "epsilon": 3}
+    numbers = {"columns": ["x"], "domain": {"box": {"low": 0, "high": 1}}, **noise}
+    table = pa.table({"v": rng.normal(size=N), "x": rng.random(N), "a": np.where(rng.random(N) < 0.5, "yes", "no")})
+    plan = {"public": [{"columns": ["v"]}], "private": [yes_no, numbers]}
+    made = release(table, plan, randomness=Randomness.seeded(1))
+    with pytest.raises(EstimationError, match=r'C\(x\): "x" was released with noise.*write x for a slope'):
+        estimate.regression(formula, made)
+
+
 @pytest.mark.parametrize("p", [0.0, 1.0, 1.2, -0.1, float("nan")])
 def test_quantiles_that_are_none(p):
     """The share of a quantile lies strictly between 0 and 1."""

@@ -61,11 +61,14 @@ def column_statistic(
     estimate, covariance = (_total if what == "total" else _ratio)(means, column.scores.centre)
     with np.errstate(invalid="ignore"):
         negative = np.diag(covariance) < 0
-    if negative.any():
+    if target == "population":  # reports that are all the same show no spread, and rounding no negative one
+        covariance[negative, :] = covariance[:, negative] = 0.0
+    elif negative.any():
         covariance[negative, :] = covariance[:, negative] = np.nan
         notes += (_NEGATIVE,)
     groups = tuple(means.labels) if aside["by"] is not None else ()
-    share = what != "total" and column.scores.two_valued is not None
+    counted = what == "total" and means.total_covariance is None  # so many times the mean of those who reported
+    share = (what != "total" or counted) and column.scores.two_valued is not None
     return Statistic(
         what=what,
         column=column.name,

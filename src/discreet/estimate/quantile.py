@@ -49,7 +49,10 @@ def quantile(
     """A quantile of a column: the smallest value that at least the share p of people do not exceed.
 
     The estimated distribution function is inverted, and so are tests about it: the interval holds the values that
-    cannot be told from the quantile (Woodruff 1952; :mod:`discreet.estimate.woodruff`).
+    cannot be told from the quantile (Woodruff 1952; :mod:`discreet.estimate.woodruff`). The quantile is one of the
+    values. Where these are so far apart that the error is not above their steps, the interval holds few of them and
+    covers in more than the level says, up to 100 %: the distribution function jumps over p, and no shorter list of
+    values would do.
 
     Parameters
     ----------

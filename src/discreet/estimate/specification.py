@@ -17,7 +17,8 @@ from discreet.domains import FiniteDomain
 from discreet.engines import Local
 from discreet.errors import EstimationError
 from discreet.estimate.columns import ReleaseColumn
-from discreet.estimate.formulas import Matrices, Sides, read_formula
+from discreet.estimate.formulas import Matrices, Sides, read_formula, read_terms
+from discreet.estimate.formulas.expression import calls_of, columns_of, quoted
 from discreet.estimate.formulas.group_intercepts import without_group
 from discreet.estimate.likelihood.random_intercept_result import RandomInterceptRegression
 from discreet.estimate.likelihood.result import LikelihoodFit
@@ -74,7 +75,19 @@ class Specification:
                 )
         if sides.outcome in sides.variables:
             raise EstimationError(f'"{sides.outcome}" stands on both sides of the formula')
+        self._refuse_categories_of_numbers(sides)
         return sides
+
+    def _refuse_categories_of_numbers(self, sides: Sides) -> None:
+        """``C(x)`` of numbers with noise: there is no list of values that could be categories."""
+        calls = [call for factor in read_terms(sides.predictors).factors for call in calls_of(factor)]
+        for call in calls:
+            noisy = [name for name in columns_of(call) if name in self._blocks and self.holds_numbers(name)]
+            if call.function == "C" and noisy:
+                raise EstimationError(
+                    f'{call.text}: "{noisy[0]}" was released with noise, and numbers with noise have no values to be '
+                    f"categories; write {quoted(noisy[0])} for a slope, or release it as a grid or in bands"
+                )
 
     @property
     def outcome(self) -> str:

@@ -147,10 +147,11 @@ class Statistic(Result):
         """Wilson's interval for the share of the second value, as one for the mean."""
         assert self.two_valued is not None
         first, second, own, other = self.two_valued
-        share = (self.estimate - first) / (second - first)
+        people = self.n.astype(float) if self.what == "total" else np.ones(self.n.size)
+        share = (self.estimate / people - first) / (second - first)
         sampling = 1.0 if self.target == "population" else 0.0
         at_share = share * own + (1 - share) * other + sampling * share * (1 - share)
-        variance = (self.std_error / (second - first)) ** 2
+        variance = (self.std_error / people / (second - first)) ** 2
         size = self.n.astype(float)
         # A survey: as many people as would give this variance, and fewer for its degrees of freedom.
         informative = np.isfinite(variance) & (variance > 0) & (at_share > 0)
@@ -161,7 +162,7 @@ class Statistic(Result):
         ) ** 2
         low, high = wilson(share, np.full_like(share, own), np.full_like(share, other), sampling, size, normal)
         ends = within_unit(low, high, 1 + np.abs(share))
-        return np.sort(first + (second - first) * ends, axis=1)
+        return np.sort((first + (second - first) * ends) * people[:, None], axis=1)
 
     def __getitem__(self, group: Any) -> Self:
         place = self._place(group)
@@ -240,7 +241,8 @@ class Statistic(Result):
         return display.amount(value) if self.what == "total" else display.measured(value)
 
     def _axis(self) -> Axis:
-        return SHARES if self.two_valued is not None and self.two_valued[:2] == (0.0, 1.0) else Axis(self._named)
+        share = self.two_valued is not None and self.two_valued[:2] == (0.0, 1.0) and self.what != "total"
+        return SHARES if share else Axis(self._named)
 
     def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
         shown = self.estimate.size if most is None else min(self.estimate.size, most)

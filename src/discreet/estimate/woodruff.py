@@ -2,11 +2,12 @@
 
 The quantile at p is the smallest value t with ``F(t) ≥ p``. A value t can be it unless a test rejects ``F(t) ≥ p``, or
 rejects ``F(t−) < p`` for the value just below, each at half of 1 − level; the interval reaches from the lowest to the
-highest value that is left, over rejected ones between. Nothing is assumed about a density. Of a column with few values
-its coverage is above the level, since ``F`` then jumps over p.
+highest value that is left. Nothing is assumed about a density. Of a column with few values its coverage is above the
+level, up to 100 %: ``F`` then jumps over p, and both tests are about shares that are not at p.
 
-The estimated distribution function of a randomised column need not rise from value to value. The estimate is where the
-middle of two that do rise crosses p: the largest so far from below, and the smallest from here on.
+The estimated distribution function of a randomised column need not rise from value to value, and neither need the ends
+of its confidence band. Where one crosses p is where the middle of two functions that do rise does: the largest so far
+from below, and the smallest from here on. (The first crossing of a band that goes up and down is too far out.)
 """
 
 from __future__ import annotations
@@ -48,8 +49,7 @@ class Distribution:
     @property
     def estimate(self) -> float:
         """Where it crosses zero."""
-        rising = np.maximum.accumulate(self.excess) + np.minimum.accumulate(self.excess[::-1])[::-1]
-        crossed = np.flatnonzero(rising >= 0)
+        crossed = np.flatnonzero(_rising(self.excess) >= 0)
         return float(self.values[crossed[0]] if crossed.size else self.values[-1])
 
     def interval(self, quantile: float) -> tuple[float, float]:
@@ -63,20 +63,26 @@ class Distribution:
             return np.asarray(self.excess[places] - quantile * np.sqrt(self.variances(places)) < 0)
 
         # F is one at the last value and zero below the first, whatever the estimate says.
-        low = _first(can_reach, last)
-        high = last - _first(lambda places: can_stay_below(last - 1 - places), last)
+        if 0 < last <= _EACH:
+            reach = quantile * np.sqrt(self.variances(np.arange(last)))
+            low, high = (int(np.sum(_rising(self.excess[:last] + side * reach) < 0)) for side in (1, -1))
+        else:  # one value, or so many that the band is looked at where halving leads
+            low = _first(can_reach, last)
+            high = last - _first(lambda places: can_stay_below(last - 1 - places), last)
         ends = float(self.values[min(low, high)]), float(self.values[max(low, high)])
         if self.beyond is None:
             return ends
-        reach = quantile * math.sqrt(self.beyond)
-        return (-math.inf if reach >= self.p else ends[0], math.inf if reach > 1 - self.p else ends[1])
+        outside = quantile * math.sqrt(self.beyond)
+        return (-math.inf if outside >= self.p else ends[0], math.inf if outside > 1 - self.p else ends[1])
+
+
+def _rising(values: Floats) -> Floats:
+    """The middle of the largest so far and the smallest from here on; values that rise stay as they are."""
+    return np.asarray((np.maximum.accumulate(values) + np.minimum.accumulate(values[::-1])[::-1]) / 2)
 
 
 def _first(holds: Callable[[NDArray[np.int64]], NDArray[np.bool_]], size: int) -> int:
-    """The first place at which a statement holds, ``size`` if nowhere; by halving where there are many."""
-    if size <= _EACH:
-        found = np.flatnonzero(holds(np.arange(size))) if size else np.empty(0)
-        return int(found[0]) if found.size else size
+    """The first place at which a statement holds, ``size`` if nowhere, by halving."""
     low, high = 0, size
     while low < high:
         middle = (low + high) // 2

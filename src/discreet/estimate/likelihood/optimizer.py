@@ -2,8 +2,9 @@
 
 One iteration:
 
-1. Terms at θ: value l, score s, information I (expected while far away, observed once close: then convergence is
-   quadratic).
+1. Terms at θ: value l, score s, information I: expected while far away, and observed once close, when convergence is
+   quadratic, or after expected information has promised much more than there was. Under strong randomisation it can be
+   so far from the curvature that steps by it creep; the observed one need not be positive, and is followed as it is.
 2. Step: maximise ``s'd − d'Id/2`` over ``d'Md ≤ radius²``, M the metric of the linear predictors
    (:mod:`discreet.estimate.trust_region`).
 3. Accept when a fair part of the promised gain is real; otherwise shrink the radius and try again.
@@ -88,11 +89,11 @@ def maximise(
     if theta.size == 0:
         return Optimum(theta, here.value, theta, here.information, "maximum", 0)
     outcome, full = "iterations", np.zeros(theta.size)
-    count = 0
+    count, misled = 0, False
     while count < iterations:
         count += 1
-        spectrum = _model(here, whiten)
-        if curvature == "observed" and not spectrum.positive:
+        spectrum = _model(here, whiten, bent=misled)
+        if curvature == "observed" and not (misled or spectrum.positive):
             curvature = "expected"
             here = surface.terms(theta, curvature)
             spectrum = _model(here, whiten)
@@ -109,13 +110,14 @@ def maximise(
             break
         step = spectrum.step(damping)
         near = damping == 0 and promised < _NEAR_MAXIMUM
-        wanted = "observed" if near else "expected"
+        wanted = "observed" if near or misled else "expected"
         trial = surface.terms(theta + step, wanted)
         gain = trial.value - here.value
         rounding = 1e-13 * (abs(here.value) + 1)
         ratio = (gain + rounding) / promised if np.isfinite(gain) else -1.0
         if ratio < 0.25:
             radius = 0.25 * min(radius, spectrum.length(damping))
+            misled = misled or curvature == "expected"
         elif ratio > 0.7 and damping > 0:
             radius *= 2.0
         if ratio > 1e-4:
@@ -126,14 +128,18 @@ def maximise(
         elif radius < 1e-10:
             outcome = "flat"
             break
-        elif curvature == "observed":
+        if misled and curvature == "expected":
+            curvature = "observed"
+            here = surface.terms(theta, curvature)
+        elif curvature == "observed" and not misled and ratio <= 1e-4:
             curvature = "expected"
             here = surface.terms(theta, curvature)
     return Optimum(theta, here.value, full, here.information, outcome, count)
 
 
-def _model(terms: Terms, whiten: Floats) -> QuadraticModel:
-    return QuadraticModel(terms.score, terms.information, whiten, convex=True)
+def _model(terms: Terms, whiten: Floats, *, bent: bool = False) -> QuadraticModel:
+    """What the terms promise; bent where the information may be negative, and directions of that kind are followed."""
+    return QuadraticModel(terms.score, terms.information, whiten, convex=not bent)
 
 
 def _sharpened(

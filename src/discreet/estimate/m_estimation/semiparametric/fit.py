@@ -4,7 +4,7 @@ With ``s`` the score of the coefficients and ``u`` those of the cell probabiliti
 the rows say about the coefficients when the law is unknown. Between steps of EM for the law, the coefficients move by
 ``I⁻¹ Σ ŝ``, ``I = Σ ŝŝ'``, which is also the inverse of their covariance (Begun, Hall, Huang and Wellner 1983). The law
 is constant on cells: finer than the reports can tell, and still an approximation, whose bias is of second order in the
-width of a cell.
+width of a cell; values that many people share are told apart from it.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from discreet.mechanisms import FiniteMechanism
 
 #: Numbers of the densities of all rows at all points.
 _MOST_NUMBERS = 1 << 25
+#: Cells of the law.
+_MOST_CELLS = 400
 #: Groups of equal public values, each with a law of its own, and the rows that one needs per cell.
 _MOST_GROUPS, _ROWS_PER_CELL = 20, 5
 #: EM steps of the law between two steps of the coefficients; rounds of both; the step, in standard errors, at which
@@ -44,7 +46,12 @@ def obstacle(loss: IndexLoss, sample: Sample) -> str | None:
         return f'the method "likelihood" takes up to {MOST_COORDINATES} numeric columns with noise, not {d}'
     if sample.outcome_noise is not None:
         return 'the method "likelihood" needs an outcome without Laplace noise'
-    law = CellLaw(sample.mechanism)
+    law = CellLaw.of(sample.mechanism, sample.private)
+    if law.cells > _MOST_CELLS:
+        return (
+            f'the method "likelihood" would need {law.cells:,} cells for so many numbers that people share, more than '
+            f"{_MOST_CELLS}"
+        )
     if sample.n * len(law.points) > _MOST_NUMBERS:
         most = _MOST_NUMBERS // len(law.points)
         return f'the method "likelihood" takes up to {most:,} rows with {d} numeric columns, not {sample.n:,}'
@@ -67,8 +74,9 @@ def fit_likelihood(loss: IndexLoss, sample: Sample, start: Floats, labels: tuple
         raise EstimationError(problem)
     patterns, groups = _patterns(sample)
     model = CellModel(loss, sample, patterns, groups)
-    theta, scores, information, converged = _maximum(model, start)
-    n = sample.n
+    theta, pi, converged = _maximum(model, start)
+    n, scores = sample.n, model.scores(theta, pi, everywhere=True)
+    information = (scores * model.weights[:, None]).T @ scores
     hessian, meat = information / n, sample.design.meat(scores * model.weights[:, None])
     covariance = np.full((theta.size, theta.size), math.nan)
     if converged:
@@ -77,7 +85,9 @@ def fit_likelihood(loss: IndexLoss, sample: Sample, start: Floats, labels: tuple
         converged = bool(np.isfinite(covariance).all())
     status = "converged" if converged else "no maximum was found: the reports do not determine the coefficients"
     each = f", for each of {groups} groups of equal public values" if groups > 1 else ""
-    cells = f"the law of the numbers with noise was estimated on {model.law.cells} cells{each}"
+    shared = sum(axis.shared.size for axis in model.law.axes)
+    own = f", {shared} values that many share among them" if shared else ""
+    cells = f"the law of the numbers with noise was estimated on {model.law.cells} cells{own}{each}"
     return MEstimate(
         coefficients=theta,
         covariance=covariance,
@@ -93,8 +103,8 @@ def fit_likelihood(loss: IndexLoss, sample: Sample, start: Floats, labels: tuple
     )
 
 
-def _maximum(model: CellModel, start: Floats) -> tuple[Floats, Floats, Floats, bool]:
-    """Coefficients, efficient scores, information, and whether the steps ended."""
+def _maximum(model: CellModel, start: Floats) -> tuple[Floats, Floats, bool]:
+    """Coefficients, the law, and whether the steps ended."""
     theta, pi = np.array(start, float), model.even()
     size = np.sqrt(np.mean(model.design**2, axis=0))
     for round_number in range(_ROUNDS):
@@ -104,14 +114,14 @@ def _maximum(model: CellModel, start: Floats) -> tuple[Floats, Floats, Floats, b
         weighed = scores * model.weights[:, None]
         information = weighed.T @ scores
         if not np.isfinite(information).all() or np.linalg.cond(information / np.outer(size, size)) > 1e12:
-            return theta, scores, information, False
+            return theta, pi, False
         total = weighed.sum(axis=0)
         step = np.linalg.solve(information, total)
         length = float(np.linalg.norm(step * size))
         if float(total @ step) < _SMALL**2:
-            return theta + step, scores, information, True
+            return theta + step, pi, True
         theta = theta + step * min(1.0, _REACH / length)
-    return theta, scores, information, False
+    return theta, pi, False
 
 
 def _patterns(sample: Sample) -> tuple[list[Pattern], int]:

@@ -1,8 +1,7 @@
-"""A law of numeric covariates that is constant on cells of the box, and what reports say under it."""
+"""A law of numeric covariates on cells of the box and on values that many share, and what reports say under it."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,64 +11,95 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.estimate.m_estimation.box.inside import Inside
+from discreet.estimate.m_estimation.semiparametric.axis import Axis, axis_of
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 
-#: Cells along a coordinate, by dimension; and points of a cell along it, at which the outcome's model is evaluated.
-_CELLS, _POINTS = {1: 24, 2: 9, 3: 5}, 2
+#: Cells along a coordinate, by dimension.
+_CELLS = {1: 24, 2: 9, 3: 5}
 #: Coordinates for which cells are few enough.
 MOST_COORDINATES = 3
 
 
 @dataclass(frozen=True, eq=False)
 class CellLaw:
-    """Cells of a box, and points in them.
+    """Combinations of the places of every coordinate, for short cells, and points in them.
 
     Parameters
     ----------
     mechanism : ZeroInflatedLaplace
         Of one to three coordinates.
+    axes : tuple of Axis
+        The places along each.
     """
 
     mechanism: ZeroInflatedLaplace
+    axes: tuple[Axis, ...]
+
+    @classmethod
+    def of(cls, mechanism: ZeroInflatedLaplace, reports: Floats) -> CellLaw:
+        """Cells for these reports (n, d), which show the values that many share."""
+        inside, d = Inside.of(mechanism), mechanism.dimension
+        steps, scales, exact = mechanism.grid, mechanism.noise_scale, mechanism.zero_probability
+        axes = tuple(
+            axis_of(reports[:, j], float(inside.low[j]), float(inside.high[j]), _CELLS[d], steps[j], scales[j], exact)
+            for j in range(d)
+        )
+        return cls(mechanism, axes)
 
     @property
-    def along(self) -> int:
-        """Cells along a coordinate."""
-        return _CELLS[self.mechanism.dimension]
+    def _shape(self) -> tuple[int, ...]:
+        return tuple(axis.places for axis in self.axes)
 
     @property
     def cells(self) -> int:
         """Number of cells."""
-        return int(self.along**self.mechanism.dimension)
+        return math.prod(self._shape)
 
     @cached_property
     def inside(self) -> Inside:
         """The box that the cells fill."""
         return Inside.of(self.mechanism)
 
-    @property
-    def volume(self) -> float:
-        """Of a cell."""
-        return float(np.prod((self.inside.high - self.inside.low) / self.along))
+    @cached_property
+    def volume(self) -> Floats:
+        """Of every cell; a shared value has that of one step of the grid."""
+        return _products([axis.widths for axis in self.axes])
+
+    @cached_property
+    def _order(self) -> NDArray[np.intp]:
+        """Combinations of points, cell by cell."""
+        return np.argsort(self._cell_of_combination, kind="stable")
+
+    @cached_property
+    def _cell_of_combination(self) -> NDArray[np.intp]:
+        places = np.meshgrid(*(axis.place_of_point for axis in self.axes), indexing="ij")
+        return np.asarray(np.ravel_multi_index(tuple(one.ravel() for one in places), self._shape))
 
     @cached_property
     def points(self) -> Floats:
         """Points (F, d), cell by cell."""
-        steps = (np.arange(self.along * _POINTS) + 0.5) / (self.along * _POINTS)
-        grid = np.array(list(itertools.product(steps, repeat=self.mechanism.dimension)))
-        points = self.inside.low + grid * (self.inside.high - self.inside.low)
-        return np.asarray(points[np.argsort(self.cell_of(points), kind="stable")])
+        grid = np.meshgrid(*(axis.points for axis in self.axes), indexing="ij")
+        return np.asarray(np.stack([one.ravel() for one in grid], axis=1)[self._order])
 
-    def cell_of(self, x: Floats) -> NDArray[np.intp]:
-        """The cell of every row; of one outside, the nearest along each coordinate."""
-        share = (x - self.inside.low) / (self.inside.high - self.inside.low)
-        place = np.clip((share * self.along).astype(np.intp), 0, self.along - 1)
-        return np.asarray(np.ravel_multi_index(tuple(place.T), (self.along,) * self.mechanism.dimension))
+    @cached_property
+    def cell_of_point(self) -> NDArray[np.intp]:
+        """The cell of every point, ascending."""
+        return self._cell_of_combination[self._order]
 
-    @property
-    def points_per_cell(self) -> int:
-        """Points in one cell."""
-        return int(_POINTS**self.mechanism.dimension)
+    @cached_property
+    def points_in(self) -> NDArray[np.intp]:
+        """How many points each cell has."""
+        return np.bincount(self.cell_of_point, minlength=self.cells)
+
+    def by_cell(self, values: Floats) -> Floats:
+        """Sums over the points of each cell, along the last axis."""
+        return np.asarray(np.add.reduceat(values, np.cumsum(self.points_in) - self.points_in, axis=-1))
+
+    def cell_of(self, x: Floats) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """The cell of every row, outside the box the nearest; and whether a truth of the law can lie there."""
+        places = np.stack([axis.place_of(column) for axis, column in zip(self.axes, x.T, strict=True)])
+        held = np.asarray((places >= 0).all(axis=0))
+        return np.asarray(np.ravel_multi_index(tuple(np.maximum(places, 0)), self._shape)), held
 
     def density(self, reports: Floats) -> Floats:
         """Of noisy reports (n, d) given every point (n, F).
@@ -89,11 +119,20 @@ class CellLaw:
         r = np.sqrt(square)
         if d == 1:
             return np.asarray(np.exp(-math.sqrt(2) * r) / (math.sqrt(2) * scale[0]))
-        size = float(np.prod((self.inside.high - self.inside.low) / (self.along * _POINTS) / scale))
-        radius = math.sqrt(size / math.pi) * math.exp(-0.5) if d == 2 else (size * 0.75 / math.pi) ** (1 / 3) * 2 / 3
+        extents = [axis.extent / one for axis, one in zip(self.axes, scale, strict=True)]
+        size = _products(extents)[self._order]
+        radius = np.sqrt(size / math.pi) * math.exp(-0.5) if d == 2 else (size * 0.75 / math.pi) ** (1 / 3) * 2 / 3
         np.maximum(r, radius, out=r)
         z = math.sqrt(2) * r
         fall = np.exp(-z)
         if d == 2:
             return np.asarray(k0e(z) * fall / (math.pi * np.prod(scale)))
         return np.asarray(fall / (2 * math.pi * r * np.prod(scale)))  # K_{−1/2} is elementary
+
+
+def _products(parts: list[Floats]) -> Floats:
+    """The products of one number of each part, the last part varying fastest."""
+    found = np.ones(1)
+    for part in parts:
+        found = np.multiply.outer(found, part).ravel()
+    return found

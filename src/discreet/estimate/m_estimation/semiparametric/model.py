@@ -1,12 +1,13 @@
 """Reports under a law of the covariates on cells and a model of the outcome: likelihood, scores and EM steps.
 
 A record is (x1, y): with probability δ₀ the covariates as they are, else with noise. Under a law with probabilities π_k
-on cells of volume V, uniform within each, and a model p(y | x; θ), the density of a record is
+on cells of volume V_k, uniform within each, and a model p(y | x; θ), the density of a record is
 
-    δ₀ π_{k(x1)}/V · p(y | x1; θ) 1(x1 ∈ box) + (1 − δ₀) Σ_f (π_{k(f)}/M) κ(x1 − u_f) p(y | u_f; θ)
+    δ₀ π_{k(x1)}/V_k · p(y | x1; θ) 1(x1 ∈ box) + (1 − δ₀) Σ_f (π_{k(f)}/M) κ(x1 − u_f) p(y | u_f; θ)
 
-over the points u_f, M in each cell. Rows with the same public values have a law of their own, so that nothing is
-assumed about how covariates and public values go together.
+over the points u_f, M of them in the cell of each. Values that many people share are cells of their own, with one point
+and the volume of one step of the grid of reports (:mod:`.axis`). Rows with the same public values have a law of their
+own, so that nothing is assumed about how covariates and public values go together.
 """
 
 from __future__ import annotations
@@ -38,12 +39,16 @@ class Pattern:
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """One pattern at one θ and law: what points (F) and exact records (m) weigh, and the density of the rows (m)."""
+    """One pattern at one θ and law: what points (F) and exact records (m) weigh given their cell, the slopes of their
+    log-likelihoods, the law at each, and the density of the rows (m).
+    """
 
     mass: Floats
     slope: Floats
     atom: Floats
     atom_slope: Floats
+    law_at_points: Floats
+    law_at_rows: Floats
     total: Floats
 
 
@@ -51,13 +56,14 @@ class CellModel:
     """All patterns of a sample, with what does not depend on parameters worked out."""
 
     def __init__(self, loss: IndexLoss, sample: Sample, patterns: list[Pattern], groups: int) -> None:
-        self.law, self.sample, self.patterns, self.groups = CellLaw(sample.mechanism), sample, patterns, groups
+        self.law, self.sample = CellLaw.of(sample.mechanism, sample.private), sample
+        self.patterns, self.groups = patterns, groups
         self._loss = loss
         self._zero, self._d = sample.mechanism.zero_probability, sample.private.shape[1]
         density = self.law.density(sample.private)
         self._density = [density[pattern.rows] for pattern in patterns]
-        self._inside = self.law.inside.contains(sample.private)
-        self._cell = self.law.cell_of(sample.private)
+        self._cell, held = self.law.cell_of(sample.private)
+        self._inside = held & self.law.inside.contains(sample.private)
         self.design = np.concatenate([self.law.inside.clip(sample.private), sample.public], axis=1)
         self.weights = np.ones(sample.n) if sample.row_weights is None else sample.row_weights
 
@@ -84,11 +90,12 @@ class CellModel:
         log_p, slope = self._outcome(law.points @ theta[:d] + shift, pattern.outcomes)
         log_own, atom_slope = self._outcome(self.design[rows] @ theta, pattern.outcomes)
         top = float(log_p.max())  # a factor that all points share has no part in anything
-        mass = (1 - self._zero) * np.repeat(own_law / law.points_per_cell, law.points_per_cell) * np.exp(log_p - top)
-        atom = self._zero * own_law[self._cell[rows]] / law.volume * self._inside[rows]
+        mass = (1 - self._zero) / law.points_in[law.cell_of_point] * np.exp(log_p - top)
+        atom = self._zero / law.volume[self._cell[rows]] * self._inside[rows]
         atom = atom * np.exp(np.minimum(log_own - top, 50.0))
-        total = np.maximum(atom + self._density[place] @ mass, 1e-300)
-        return _Parts(mass, slope, atom, atom_slope, total)
+        at_points, at_rows = own_law[law.cell_of_point], own_law[self._cell[rows]]
+        total = np.maximum(atom * at_rows + self._density[place] @ (mass * at_points), 1e-300)
+        return _Parts(mass, slope, atom, atom_slope, at_points, at_rows, total)
 
     def law_step(self, theta: Floats, pi: Floats) -> Floats:
         """One EM step of the law, the coefficients held."""
@@ -96,28 +103,39 @@ class CellModel:
         for place, pattern in enumerate(self.patterns):
             found = self._parts(place, theta, pi)
             share = self.weights[pattern.rows] / found.total
-            noisy = (found.mass * (share @ self._density[place])).reshape(self.law.cells, -1).sum(axis=1)
-            fresh[pattern.group] += noisy + np.bincount(self._cell[pattern.rows], found.atom * share, self.law.cells)
+            noisy = self.law.by_cell(found.mass * found.law_at_points * (share @ self._density[place]))
+            exact = found.atom * found.law_at_rows * share
+            fresh[pattern.group] += noisy + np.bincount(self._cell[pattern.rows], exact, self.law.cells)
         return np.asarray(fresh / fresh.sum(axis=1, keepdims=True))
 
-    def scores(self, theta: Floats, pi: Floats) -> Floats:
-        """The efficient score of every row (n, p): that of θ, less what the scores of the law explain of it."""
+    def scores(self, theta: Floats, pi: Floats, *, everywhere: bool = False) -> Floats:
+        """The efficient score of every row (n, p): that of θ, less what the scores of the law explain of it.
+
+        Parameters
+        ----------
+        everywhere : bool
+            Count the probabilities of all cells among the unknowns, not only of those that the law fills: an estimated
+            law leaves most cells empty, also of a smooth one, and a law that could not move there would be known too
+            well.
+        """
         law, n = self.law, self.sample.n
         own, of_law, group = np.zeros((n, theta.size)), np.zeros((n, law.cells)), np.zeros(n, np.intp)
         for place, pattern in enumerate(self.patterns):
             rows, found = pattern.rows, self._parts(place, theta, pi)
             group[rows] = pattern.group
-            posterior = self._density[place] * found.mass / found.total[:, None]
-            exact = found.atom / found.total
+            given_cell = self._density[place] * found.mass / found.total[:, None]
+            posterior = given_cell * found.law_at_points
+            exact_given = found.atom / found.total
+            exact = exact_given * found.law_at_rows
             public = np.broadcast_to(pattern.public, (len(law.points), theta.size - self._d))
             at_points = np.concatenate([law.points, public], axis=1)
             own[rows] = posterior @ (at_points * found.slope[:, None])
             own[rows] += self.design[rows] * (exact * found.atom_slope)[:, None]
-            of_law[rows] = posterior.reshape(rows.size, law.cells, -1).sum(axis=2)
-            of_law[rows, self._cell[rows]] += exact
+            of_law[rows] = law.by_cell(given_cell)
+            of_law[rows, self._cell[rows]] += exact_given
         for one in range(self.groups):
-            rows, used = np.flatnonzero(group == one), pi[one] > _EMPTY / law.cells
-            of_cells = of_law[rows][:, used] / pi[one][used] - 1.0
+            rows, used = np.flatnonzero(group == one), everywhere | (pi[one] > _EMPTY / law.cells)
+            of_cells = of_law[rows][:, used] - 1.0
             weighed = of_cells * self.weights[rows][:, None]
             gram = weighed.T @ of_cells
             gram[np.diag_indices_from(gram)] += 1e-8 * np.trace(gram) / max(len(gram), 1)
