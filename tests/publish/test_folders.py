@@ -134,7 +134,7 @@ def test_folders_called_after_values_are_columns(tmp_path):
 @pytest.mark.parametrize("order", ["keep", "shuffle"])
 def test_any_number_of_workers_gives_a_whole_release(tmp_path, order, workers, monkeypatch):
     """Every row once, public cells unchanged; a seed gives the same reports whoever works."""
-    from discreet.publish.run import release as module
+    from discreet.publish.run import work as module
 
     monkeypatch.setattr(module, "rows_per_batch", lambda _: 1000)
     truth = table(20_500)
@@ -158,7 +158,7 @@ def test_any_number_of_workers_gives_a_whole_release(tmp_path, order, workers, m
 @pytest.mark.parametrize("workers", [1, 3])
 def test_errors_are_those_of_the_first_bad_row(tmp_path, workers, monkeypatch):
     """With the number of that row, however many work; nothing is left behind."""
-    from discreet.publish.run import release as module
+    from discreet.publish.run import work as module
 
     monkeypatch.setattr(module, "rows_per_batch", lambda _: 1000)
     cells = ["no"] * 9000

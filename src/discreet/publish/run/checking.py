@@ -10,8 +10,8 @@ import pyarrow as pa
 from discreet import arguments
 from discreet.errors import DomainError, ReleaseError
 from discreet.publish.run.options import check_progress
-from discreet.publish.run.release import Progress, Work
 from discreet.publish.run.violations import every_violation
+from discreet.publish.run.work import Progress, Work
 
 
 def check(

@@ -18,9 +18,9 @@ from discreet.manifest.signature import SigningKey
 from discreet.manifest.tables import PARQUET, ParquetTable, TableFile
 from discreet.publish.run.distributed import SparkRun
 from discreet.publish.run.folder_output import FolderOutput
-from discreet.publish.run.release import Progress, Work
 from discreet.publish.run.sources import Source
 from discreet.publish.run.spark_types import spark_schema
+from discreet.publish.run.work import Progress, Work
 from discreet.publish.run.writing import Output
 from discreet.randomness import Randomness
 

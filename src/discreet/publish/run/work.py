@@ -1,0 +1,302 @@
+"""One run over a table: checked, randomised, put in order, written, and stated in a manifest."""
+
+from __future__ import annotations
+
+import os
+import uuid
+import warnings
+from collections.abc import Callable, Generator
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from discreet.engines import Local
+from discreet.engines.ahead import Beside, ahead
+from discreet.errors import ReleaseError
+from discreet.manifest import Column, Manifest, Release
+from discreet.manifest.canonical_form import column_forms
+from discreet.manifest.digest import ContentDigest
+from discreet.manifest.document import ColumnType
+from discreet.manifest.signature import SigningKey
+from discreet.manifest.tables import CSV, rows_per_batch
+from discreet.publish.plan import Plan, as_plan
+from discreet.publish.plan.numeric import ClippedWarning
+from discreet.publish.run.answers import AnswersReadWarning, sentence
+from discreet.publish.run.appending import AppendedOutput, Earlier
+from discreet.publish.run.arrangement import CountedRows
+from discreet.publish.run.batching import rebatched
+from discreet.publish.run.entry import Entry, Fingerprint
+from discreet.publish.run.folder_output import FolderOutput, with_files
+from discreet.publish.run.label_design import with_labels_designed
+from discreet.publish.run.layout import Layout
+from discreet.publish.run.ledger import Ledger, Spending
+from discreet.publish.run.memoising import MEMOISED_SOURCE, Wave, checked_memo, names_of_people
+from discreet.publish.run.options import inputs_of
+from discreet.publish.run.persons import PersonCounter
+from discreet.publish.run.plain import PublicTypes
+from discreet.publish.run.recognition import TruthDigest, read_key
+from discreet.publish.run.row_designs import with_designs_read
+from discreet.publish.run.shuffle import Shuffler
+from discreet.publish.run.sources import Source, open_source
+from discreet.publish.run.targets import check_output
+from discreet.publish.run.text_cells import check_csv_labels, check_spreadsheet_safe, marked
+from discreet.publish.run.writing import Output, open_output
+from discreet.randomness import Randomness
+from discreet.randomness.memoised import MemoKey
+from discreet.randomness.stream import has_cipher
+
+Progress = Callable[[int], object]
+Item = TypeVar("Item")
+
+
+class Work:
+    """One run over a table: what was found out on the way ends up in the manifest."""
+
+    def __init__(self, source: Source, plan: Plan, output: Path | None) -> None:
+        self.source = source
+        self.plan = plan
+        self.output = output
+        self.layout = Layout(plan, source.schema, source.text)
+        self.engine = Local()
+        self.appends = False
+        self.earlier: Earlier | None = None
+        self.rows = 0
+        self.id = str(uuid.uuid4())
+        self.created = datetime.now(UTC).isoformat(timespec="seconds")
+        self.batch_rows = rows_per_batch(self.layout.coded)
+        self._types = PublicTypes(self.layout.released, plan.public, source.text)
+        self._spreadsheet_safe = False
+        self._memo: MemoKey | None = None
+        self._truths: TruthDigest | None = None
+        self._spending: Spending | None = None
+        budget = plan.budget
+        limit = budget.rows_per_person or 1
+        self._persons = None if budget.person is None else PersonCounter(budget.person, limit)
+
+    @classmethod
+    def open(
+        cls,
+        source: Any,
+        plan: Any,
+        output: str | os.PathLike[str] | None,
+        *,
+        overwrite: bool,
+        book: Ledger | None = None,
+        key: SigningKey | None = None,
+    ) -> Work:
+        """Everything that can be refused before a row is read."""
+        chosen = as_plan(plan)
+        if output is not None and not isinstance(output, (str, os.PathLike)):
+            raise ReleaseError(f"output must be a path, not {type(output).__name__}")
+        chosen.check_budget()
+        chosen, source = with_designs_read(with_labels_designed(chosen, source), source)
+        chosen.check_budget()
+        table = open_source(source, chosen.missing_values, delimiter=chosen.delimiter, encoding=chosen.encoding)
+        inputs = inputs_of(table, chosen, book, key)
+        target = None if output is None else check_output(output, inputs, overwrite=overwrite)
+        if table.path is not None:
+            for file in chosen.files:
+                if file.samefile(table.path):
+                    raise ReleaseError(
+                        "the plan reads a domain from the table that is released; "
+                        "a domain is declared, never taken from private data"
+                    )
+        work = cls(table, chosen, target)
+        if table.text or work._writes_csv:
+            check_csv_labels(work.layout)
+        return work
+
+    @property
+    def _writes_csv(self) -> bool:
+        return self.output is not None and self.output.suffix.lower() in CSV
+
+    def make_spreadsheet_safe(self) -> None:
+        """Mark public text on the way out; what cannot be marked, because it is looked up, is refused."""
+        if not self._writes_csv:
+            raise ReleaseError("safe_csv is for an output in CSV")
+        check_spreadsheet_safe(self.layout)
+        self._spreadsheet_safe = True
+
+    def remember(self, chance: Randomness) -> Randomness:
+        """Keep the key of memoised blocks, and return what everything else is drawn from."""
+        self._memo = checked_memo(self.plan, chance.memo, self.output)
+        return chance if self._memo is None else Randomness()
+
+    def _marked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch with its public text as it is written."""
+        return marked(batch, self.plan.public) if self._spreadsheet_safe else batch
+
+    def open_output(self, *, overwrite: bool, key: SigningKey | None = None) -> Output:
+        """What the released batches go to."""
+        if self.appends and self.output is not None:
+            target = AppendedOutput(self.output, self.layout, key)
+            self.earlier = target.earlier
+            return target
+        if self.output is not None and self.output.suffix == "":
+            return FolderOutput(self.output, self.layout.released, self.layout.coded, overwrite=overwrite)
+        return open_output(self.output, self.layout.released, self.layout.blanks, overwrite=overwrite)
+
+    def encoded(self, progress: Progress | None) -> Generator[pa.RecordBatch, None, None]:
+        """Checked batches of codes, of a fixed size."""
+        with closing(self._encode()) as batches:
+            for batch in rebatched(batches, self.batch_rows):
+                self.rows += batch.num_rows
+                yield batch
+                if progress is not None:
+                    progress(self.rows)
+        if self._persons is not None:
+            self._persons.finish()
+        if self.rows == 0:
+            raise ReleaseError("the table has no rows")
+
+    def _encode(self) -> Generator[pa.RecordBatch, None, None]:
+        with closing(self._ahead(self._numbered())) as batches:
+            for coded in self.engine.map_batches(batches, lambda numbered: self._coded(*numbered)):
+                self._types.observe(coded)
+                if self._truths is not None:
+                    self._truths.update(coded)
+                yield coded
+
+    def _coded(self, batch: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
+        """Codes of a batch; of memoised blocks the reports, while the person is still known."""
+        coded, person = self.layout.encode(batch, first_row), self.plan.budget.person
+        if self._memo is None or person is None:
+            return coded
+        return self.layout.memoise(coded, names_of_people(batch.column(person), person), self._memo)
+
+    def _numbered(self) -> Generator[tuple[pa.RecordBatch, int], None, None]:
+        """Batches of the source with the number of their first row; persons are counted on the way."""
+        first_row = 0
+        person = self.plan.budget.person
+        for batch in self.source.batches(self.layout.source_columns):
+            if self._persons is not None and person is not None:
+                self._persons.add(batch.column(person), first_row)
+            yield batch, first_row
+            first_row += batch.num_rows
+
+    def _ahead(self, batches: Generator[Item, None, None]) -> Generator[Item, None, None]:
+        """The same batches, made in a thread of their own when there are threads for it and more than one batch."""
+        return batches if self._alone else ahead(batches)
+
+    @property
+    def _alone(self) -> bool:
+        """Whether there is one thread, or work for one only."""
+        known = self.source.table.rows
+        return self.engine.workers == 1 or (known is not None and known <= self.batch_rows)
+
+    def content_digest(self) -> ContentDigest:
+        """What takes in the coded batches in the order in which they are published."""
+        forms = column_forms(self.layout.released, self.layout.reports, text=self._writes_csv)
+        return ContentDigest(forms) if self.earlier is None else self.earlier.digest(forms)
+
+    def spending(self, book: Ledger | None) -> Spending | None:
+        """What is to be written down; a table in memory is known by what is in it, once it leaves the memory."""
+        path = self.source.path
+        if book is None or (path is None and self.output is None):
+            return None
+        key = read_key()
+        if key is not None:
+            self._truths = TruthDigest(key, [block for block in self.plan.blocks if not block.memoised])
+        place = Fingerprint.in_memory(self.id) if path is None else Fingerprint.of(path)
+        entry = Entry.of(place, self.plan, self.id, self.created)
+        self._spending = Spending(book, entry, None if self._memo is None else Wave.of(self.plan, self._memo))
+        return self._spending
+
+    def publish(
+        self, target: Output, chance: Randomness, progress: Progress | None, key: SigningKey | None = None
+    ) -> Release:
+        """Randomise, put in order, write, and sign when there is a key."""
+        digest = self.content_digest()
+        with closing(self._reports(chance, progress)) as batches, Beside(threads=not self._alone) as beside:
+            for batch in batches:
+                going = self._marked(batch)
+                beside.call(digest.update, going)  # hashing leaves the interpreter to others
+                target.write(self.layout.decode(going))
+        if self._truths is not None and self._spending is not None:  # before anybody else can see it
+            self._spending.recognise(self._truths.digests(), stacklevel=3)
+        manifest = self.manifest(chance, shuffled=self.plan.order == "shuffle")
+        manifest = with_files(replace(manifest, content=digest.content(), digest=target.digest), target.finish())
+        done = target.commit(manifest if key is None else manifest.signed(key))
+        self.tell()
+        return done
+
+    def tell(self) -> None:
+        """Steps that changed cells: said here, written nowhere, since what was clipped is about private data."""
+        for name, read in self.layout.read_as.items():
+            warnings.warn(sentence(name, read), AnswersReadWarning, stacklevel=3)
+        for name, count in self.layout.clipped.items():
+            moved = f'column "{name}": {count:,} numbers outside the box were moved to its bounds (clip = true)'
+            warnings.warn(moved, ClippedWarning, stacklevel=3)
+
+    def _reports(self, chance: Randomness, progress: Progress | None) -> Generator[pa.RecordBatch, None, None]:
+        """Randomised batches in the order in which they are published; progress is told in the caller's thread."""
+        folder, shuffled = None if self.output is None else self.output.parent, self.plan.order == "shuffle"
+        randomized = self._randomized(chance)
+        if chance.secure:  # a seed would be drawn from by two threads, for noise and for the order
+            randomized = self._ahead(randomized)
+        with closing(self._shuffler(chance, folder)) as shuffler, closing(randomized) as batches:
+            done = 0
+            for batch in batches:
+                if shuffled:
+                    shuffler.add(batch)
+                else:
+                    yield batch
+                done += batch.num_rows
+                if progress is not None:
+                    progress(done)
+            yield from rebatched(shuffler.rows(self.batch_rows), self.batch_rows)
+
+    def _shuffler(self, chance: Randomness, folder: Path | None) -> CountedRows | Shuffler:
+        """What puts the rows in order: their counts alone where there are few kinds of rows."""
+        kinds = self.layout.kinds
+        if kinds is None or not has_cipher():  # without the cipher there are no streams under a key
+            return Shuffler(chance, folder)
+        return CountedRows(kinds, chance, self.engine)
+
+    def _randomized(self, chance: Randomness) -> Generator[pa.RecordBatch, None, None]:
+        # A seed is drawn from in the order of the batches; secure streams are one for each thread.
+        engine = self.engine if chance.secure else Local()
+        with closing(self.encoded(None)) as batches:
+            done = self._memo is not None
+            yield from engine.map_batches(batches, lambda b: self.layout.randomize(b, chance, after_memoising=done))
+
+    def _meaning(self, name: str) -> ColumnType:
+        """What the cells of a public column mean; a weight was checked to be a number, however it is written."""
+        if any(block.by == name for block in self.plan.blocks):
+            return "text"  # designs are named by the text of its cells
+        found = self._types.of(name)
+        return "number" if name in self.plan.survey.numbers and found == "text" else found
+
+    def manifest(self, chance: Randomness | None, *, shuffled: bool) -> Manifest:
+        """What was done."""
+        plan = self.plan
+        columns = [Column(name, plan.survey.role(name) or "public", self._meaning(name)) for name in plan.public]
+        columns += [Column(name, "private") for name in self.layout.reports]
+        if chance is None or all(block.collected for block in plan.blocks):
+            secure, source = None, "respondents"
+            if chance is not None and shuffled and not chance.secure:  # whoever knows the seed knows the order
+                secure, source = False, f"respondents; order by {chance.to_dict()['source']}"
+        else:
+            stated = chance.to_dict()
+            secure, source = stated["secure"], stated["source"] + ("" if self._memo is None else MEMOISED_SOURCE)
+        whole = Manifest(
+            rows=self.rows,
+            columns=tuple(columns),
+            blocks=plan.blocks,
+            guarantee=plan.guarantee,
+            order="shuffle" if shuffled else "keep",
+            secure=secure,
+            source=source,
+            survey=plan.survey,
+            rows_per_person=plan.budget.rows_per_person,
+            person_checked=plan.budget.person is not None,
+            title=plan.title,
+            spreadsheet_safe=self._spreadsheet_safe,
+            id=self.id,
+            created=self.created,
+        )
+        return whole if self.earlier is None else self.earlier.extended(whole)
