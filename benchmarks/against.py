@@ -97,6 +97,8 @@ def compared(other: Path, rows: int, openings: int, endings: list[str], repetiti
             found.append(version.turn())
     for version in versions:
         version.close()
+    for file in (source, *(path for name in names for path in FOLDER.glob(f"{name}.*"))):
+        file.unlink()
     return [
         [Times(*(tuple(turn[case][what] for turn in found) for found in turns)) for what in range(3)]
         for case in range(len(cases))
