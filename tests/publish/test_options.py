@@ -34,6 +34,10 @@ BLOCKS = {
         "mechanism": "zero-inflated-laplace", "columns": ["y", "z"], "domain": {"box": {"low": 0, "high": 1}},
         "epsilon": 1.0, "delta": 0.01,
     },
+    "one number": {
+        "mechanism": "unbiased", "columns": ["y", "z"], "domain": {"grid": {"low": 0, "high": 1, "points": 2}},
+        "report": "one", "epsilon": 1.0,
+    },
     "collected": {"collected": True, "domain": BINARY, "warner": "2/3"},
 }  # fmt: skip
 
@@ -66,6 +70,7 @@ VALUES = {
     "worst": [True],
     "margin": [0.05],
     "repeat": ["memoise"],
+    "report": ["one"],
     "unit": ["attribute"],
     "grid": [0.125],
     "clip": [True],
