@@ -128,12 +128,9 @@ def maximise(
         elif radius < 1e-10:
             outcome = "flat"
             break
-        if misled and curvature == "expected":
-            curvature = "observed"
-            here = surface.terms(theta, curvature)
-        elif curvature == "observed" and not misled and ratio <= 1e-4:
-            curvature = "expected"
-            here = surface.terms(theta, curvature)
+        better = "observed" if misled else "expected" if ratio <= 1e-4 else curvature
+        if better != curvature:
+            curvature, here = better, surface.terms(theta, better)
     return Optimum(theta, here.value, full, here.information, outcome, count)
 
 
