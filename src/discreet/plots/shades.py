@@ -76,7 +76,8 @@ def plot_channel(
     mechanism: FiniteMechanism, *, labels: Sequence[Any] | None = None, ax: Axes | None = None, title: str = ""
 ) -> Axes:
     """Draw a channel: one row per truth, one column per report, darker for more likely."""
-    arguments.instance(mechanism, FiniteMechanism, "mechanism")
+    if not isinstance(mechanism, FiniteMechanism):
+        raise InputError(f"mechanism must be a finite mechanism, not {arguments.shown(mechanism)}")
     truths, reports = mechanism.shape
     if max(truths, reports) > MAX_SHOWN:  # before the matrix is written out
         raise InputError(f"a picture of {truths} × {reports} probabilities is over the limit of {MAX_SHOWN}")
