@@ -137,7 +137,7 @@ def _solve_worst(losses: Floats, least: float) -> tuple[Floats, Floats, Floats, 
     size = len(losses)
     row_sums, caps = _constraints(size, least)
     none = sparse.csr_matrix((size * size, 1))
-    own = sparse.block_diag([row[None, :] for row in losses])
+    own = sparse.block_diag([sparse.csr_matrix(row[None, :]) for row in losses])
     errors = sparse.hstack([own, sparse.csr_matrix(least * losses), sparse.csr_matrix(-np.ones((size, 1)))])
     limits = sparse.vstack([sparse.hstack([caps, none]), errors], format="csr")
     sums = sparse.hstack([row_sums, sparse.csr_matrix((size, 1))], format="csr")

@@ -177,7 +177,7 @@ def _weighted(coefficients: Floats, least: float) -> Any:
     """The rows ``Σ_y Q[x, y] c_xy`` in the unknowns t and h."""
     from scipy import sparse
 
-    own = sparse.block_diag([row[None, :] for row in coefficients])
+    own = sparse.block_diag([sparse.csr_matrix(row[None, :]) for row in coefficients])
     return sparse.hstack([own, sparse.csr_matrix(least * coefficients)], format="csr")
 
 

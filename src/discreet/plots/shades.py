@@ -77,7 +77,7 @@ def plot_channel(
 ) -> Axes:
     """Draw a channel: one row per truth, one column per report, darker for more likely."""
     if not isinstance(mechanism, FiniteMechanism):
-        raise InputError(f"mechanism must be a FiniteMechanism, not {arguments.shown(mechanism)}")
+        raise InputError(f"mechanism must be a finite mechanism, not {arguments.shown(mechanism)}")
     truths, reports = mechanism.shape
     if max(truths, reports) > MAX_SHOWN:  # before the matrix is written out
         raise InputError(f"a picture of {truths} × {reports} probabilities is over the limit of {MAX_SHOWN}")
