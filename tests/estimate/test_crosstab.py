@@ -13,6 +13,7 @@ from discreet.domains import Binary
 from discreet.errors import EstimationError
 from discreet.estimate import crosstab_of_reports
 from discreet.estimate.moments import KroneckerInverse
+from discreet.estimate.odds import odds_ratio
 from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse
 from tests.estimate.enumeration import mean_and_covariance, report_tables
 
@@ -297,3 +298,9 @@ def test_negative_plug_in_variance_falls_back_and_says_so():
     assert any("negative" in note for note in table.notes)
     assert np.all(table.std_error > 0)
     np.testing.assert_allclose(np.diag(table.covariance), table.std_error.reshape(-1) ** 2, atol=1e-14)
+
+
+def test_a_cell_next_to_zero_has_no_odds_ratio():
+    """The end of its interval would be no number; it is said, as for a cell that is not positive."""
+    with pytest.raises(EstimationError, match="next to zero"):
+        odds_ratio(np.array([[0.5, 1e-6], [0.2, 0.3]]), np.eye(4) * 1e-3, 0.95)

@@ -606,6 +606,7 @@ def calls() -> Iterator[Call]:
             "engine": None,
             "workers": 1,
             "ledger": None,
+            "append": False,
             "safe_csv": False,
             "signing_key": None,
         },

@@ -314,9 +314,12 @@ def _others(values: dict[str, Floats], epsilon: float, delta: float) -> tuple[Al
 
 def _sensitivity(epsilon: float, delta: float, problem: LabelProblem, chosen: str) -> str:
     """What the choice costs if the assumed coefficients are wrong: halved, doubled, reversed or zero."""
-    shifted = {}
+    costs = []
     for words, factor in (("half", 0.5), ("double", 2.0), ("reversed", -1.0), ("zero", 0.0)):
-        values = _corner_values(epsilon, delta, problem.at(problem.scenarios * factor))
-        shifted[words] = float(values[chosen][0] / min(v[0] for v in values.values()) - 1)
-    listed = ", ".join(f"{words} +{cost:.0%}" for words, cost in shifted.items())
-    return f"cost of this choice if the true coefficients are different (linear predictor …): {listed}"
+        try:
+            values = _corner_values(epsilon, delta, problem.at(problem.scenarios * factor))
+        except DesignError:  # under these no design tells anything
+            costs.append(f"{words} none, no answer would carry information")
+            continue
+        costs.append(f"{words} +{float(values[chosen][0] / min(v[0] for v in values.values()) - 1):.0%}")
+    return f"cost of this choice if the true coefficients are different (linear predictor …): {', '.join(costs)}"

@@ -10,6 +10,8 @@ from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.intervals import checked_level, two_sided_quantile
 
+#: Beyond it the end of an interval would not be a number.
+_LARGEST_LOG = math.log(np.finfo(float).max)
 _SIGNS = np.array([1.0, -1.0, -1.0, 1.0])
 
 
@@ -28,4 +30,6 @@ def odds_ratio(table: Floats, covariance: Floats, level: float) -> tuple[float, 
     gradient = _SIGNS / cells
     log_ratio = float(_SIGNS @ np.log(cells))
     half = two_sided_quantile(level, math.inf) * math.sqrt(float(gradient @ covariance @ gradient))
+    if log_ratio + half > _LARGEST_LOG:
+        raise EstimationError("a corrected cell is next to zero: there are too few reports for an odds ratio")
     return math.exp(log_ratio), math.exp(log_ratio - half), math.exp(log_ratio + half)

@@ -260,13 +260,7 @@ class Release:
         return self._read(names, self.engine.counted(self._stored, names))
 
     def _read(self, names: list[str], batches: Iterator[Counted]) -> Iterator[Counted]:
-        chosen = [self._column(name) for name in names]
-        schema = pa.schema([(column.name, column.type) for column in chosen])
-        first_row = 0
-        for batch, times in batches:
-            arrays = [column.read(batch.column(column.name), first_row) for column in chosen]
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema), times
-            first_row += batch.num_rows
+        return _decoded([self._column(name) for name in names], batches)
 
     def coded(self) -> Iterator[pa.RecordBatch]:
         """The rows as digests see them: reports as codes, null where there is none; public cells as stored."""
@@ -370,6 +364,16 @@ class Release:
     def to_dict(self) -> dict[str, Any]:
         """The manifest as plain data."""
         return self.manifest.to_dict()
+
+
+def _decoded(columns: Sequence[ReleasedColumn], batches: Iterator[Counted]) -> Iterator[Counted]:
+    """The cells of these columns as their readers see them."""
+    schema = pa.schema([(column.name, column.type) for column in columns])
+    first_row = 0
+    for batch, times in batches:
+        arrays = [column.read(batch.column(column.name), first_row) for column in columns]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema), times
+        first_row += batch.num_rows
 
 
 def _listed(columns: Sequence[str]) -> list[str]:

@@ -44,9 +44,9 @@ CAVEAT = "with which of its additions a row was released"
 def check_appending(output: Any, *, overwrite: bool) -> None:
     """Appending needs a folder that is there, and replaces nothing."""
     if overwrite:
-        raise ReleaseError("append (--append) adds to a release and overwrite (--overwrite) replaces it; choose one")
+        raise ReleaseError("append=True adds to a release and overwrite=True replaces it; choose one")
     if output is None:
-        raise ReleaseError("append (--append) needs the folder of the release that is added to")
+        raise ReleaseError("append=True needs the folder of the release that is added to")
     path = Path(output)
     if path.suffix != "" or path.is_file():
         raise ReleaseError(
@@ -194,7 +194,7 @@ class Earlier:
         if signature is None:
             return
         if key is None or key.public.hex != signature.public_key:
-            raise ReleaseError(f"{self._name} is signed; add to it with the key that it was signed with (--sign)")
+            raise ReleaseError(f"{self._name} is signed; add to it with the key that it was signed with: signing_key=…")
         if not PublicKey.from_hex(signature.public_key).verifies(self.release.document, signature):
             raise ReleaseError(f"{self._name} was changed after it was signed; nothing is added to it")
 
