@@ -105,10 +105,12 @@ def works(session: Any, folder: Path) -> dict[str, Callable[[], None]]:
 
 def spark_results(rows: int, repetitions: int) -> Iterator[Result]:
     """Order kept and shuffled, each against its jobs; the plain copy is reported."""
+    from pyspark import cloudpickle
     from pyspark.sql import SparkSession
     from tests.spark.cluster import Cluster
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # executors do not have this file
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         make_input(folder / "data", rows)
