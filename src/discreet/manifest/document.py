@@ -291,10 +291,12 @@ def _title(value: Any) -> str | None:
 def parsed(content: str | bytes) -> Mapping[str, Any]:
     """The object that JSON text holds, of bounded depth and without numbers that are none."""
     try:
-        data = _DECODER.decode(content if isinstance(content, str) else content.decode())
+        text = content if isinstance(content, str) else content.decode()
+        data = _DECODER.decode(text)
     except (ValueError, RecursionError):
         raise ManifestError("the manifest is damaged: it is not valid JSON, or gives a key twice") from None
-    if limits.nested_too_deep(data):
+    brackets = text.count("{") + text.count("[")
+    if brackets > limits.NESTING and limits.nested_too_deep(data):  # few brackets cannot be nested deep
         raise ManifestError(f"the manifest is damaged: it is nested deeper than {limits.NESTING} levels")
     return mapping(data, "the top level")
 
