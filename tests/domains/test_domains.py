@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from discreet import Binary, Categorical, DomainError, Grid, Ordinal, domains
 from discreet.domains import WithBlank
+from discreet.domains.columns import without_dictionary
 
 ALL = [
     Binary(),
@@ -333,3 +334,13 @@ def test_a_manifest_with_numbers_out_of_order_still_opens():
     assert np.array_equal(domain.positions, [0, 1, 2])
     assert domains.from_dict(domain.to_dict()) == domain
     assert domains.from_dict({"kind": "ordinal", "values": {"from": 1, "to": 12}}) == Ordinal(range(1, 13))
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.string_view(), pa.int64()])
+def test_entries_of_any_kind_come_out_of_a_dictionary(kind):
+    """Views too, as polars writes its categories; what is no dictionary stays as it is."""
+    plain = pa.array(["7", None, "8", "7"]).cast(kind) if kind != pa.int64() else pa.array([7, None, 8, 7])
+    entries = pa.array(["7", "8"]).cast(kind) if kind != pa.int64() else pa.array([7, 8])
+    coded = pa.DictionaryArray.from_arrays(pa.array([0, None, 1, 0], pa.uint32()), entries)
+    assert without_dictionary(coded).to_pylist() == plain.to_pylist()
+    assert without_dictionary(plain) is plain

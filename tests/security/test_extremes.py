@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import discreet
-from discreet import Box, DiscreetError, EstimationError, PlanError, PrivacyError, Randomness, design, estimate
+from discreet import Box, DiscreetError, EstimationError, PlanError, PrivacyError, Randomness, design, estimate, publish
 from discreet.mechanisms import BinaryResponse
 
 WARNER = BinaryResponse(0.75, 0.75)
@@ -78,6 +78,8 @@ def test_a_categorical_column_of_polars_with_nulls(missing):
     if missing == "reject":
         with pytest.raises(DiscreetError, match="row 1"):
             discreet.release(table, plan)
+        with pytest.raises(DiscreetError, match="row 1"):
+            publish.check(table, plan)
     else:
         released = discreet.release(table, plan, randomness=Randomness.seeded(1))
         assert sorted(released.to_arrow()["a"].to_pylist(), key=str) == [None, "x", "y"]

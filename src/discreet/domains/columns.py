@@ -30,6 +30,14 @@ def as_arrow(values: Any) -> pa.Array:
     return array
 
 
+def without_dictionary(cells: pa.Array) -> pa.Array:
+    """The cells themselves where a column holds numbers of entries; entries may be views, which Arrow does not take."""
+    if not pa.types.is_dictionary(cells.type):
+        return cells
+    entries = cells.dictionary
+    return (entries.cast(pa.string()) if pa.types.is_string_view(entries.type) else entries).take(cells.indices)
+
+
 def _first_stranger(values: Any) -> int | None:
     """The first value of a plain list whose type differs from that of the first value."""
     if not isinstance(values, (list, tuple)):

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from discreet.domains import FiniteDomain
-from discreet.domains.columns import as_arrow
+from discreet.domains.columns import without_dictionary
 from discreet.errors import DomainError
 from discreet.manifest import Block
 from discreet.manifest.blocks import Cells
@@ -45,7 +45,7 @@ def encode_answers(block: Block, name: str, cells: pa.Array, *, text: bool) -> t
 
 def _as_declared(domain: Any, cells: pa.Array) -> tuple[pa.Array, ReadAs] | None:
     """The declared values that all of these cells mean; None when that is not certain for every one of them."""
-    plain = as_arrow(cells.dictionary).take(cells.indices) if pa.types.is_dictionary(cells.type) else cells
+    plain = without_dictionary(cells)
     if not isinstance(domain, FiniteDomain) or domain.size > _FEW or pa.types.is_nested(plain.type):
         return None
     labels = list(domain.labels)

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from discreet.domains.columns import without_dictionary
 from discreet.errors import ReleaseError
 from discreet.manifest import Block
 from discreet.manifest.blocks import Cells, JointBlock
@@ -43,7 +44,7 @@ def names_of_people(cells: pa.Array, column: str) -> list[bytes]:
     """Who each row is about, as text: 7 in one wave and "7" in another are the same person, "007" is another."""
     kind = cells.type
     if pa.types.is_dictionary(kind):
-        return names_of_people(cells.dictionary_decode(), column)
+        return names_of_people(without_dictionary(cells), column)
     if not (pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         raise ReleaseError(
             f'column "{column}" names the person of memoised reports: it must be text or whole numbers, not {kind}'

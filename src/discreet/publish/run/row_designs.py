@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from discreet import limits
-from discreet.domains.columns import is_text
+from discreet.domains.columns import is_text, without_dictionary
 from discreet.errors import InputError, ReleaseError
 from discreet.manifest.blocks import DesignsByRow
 from discreet.manifest.tables import TableFile
@@ -146,7 +146,7 @@ def _keys(spec: RowDesigns, batch: pa.RecordBatch) -> pa.Array:
 
 def _texts(column: pa.Array, name: str) -> pa.Array:
     """Cells as they are written; numbers with the fewest digits that give them back."""
-    plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    plain = without_dictionary(column)
     kind = plain.type
     if pa.types.is_null(kind):
         return pa.array([_BLANK] * len(plain))

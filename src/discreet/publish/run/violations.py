@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from discreet.domains import FiniteDomain
-from discreet.domains.columns import is_text
+from discreet.domains.columns import is_text, without_dictionary
 from discreet.errors import DomainError
 from discreet.manifest import Block
 from discreet.publish.run.answers import encode_answers
@@ -70,7 +70,7 @@ def _add(found: dict[str, Violations], block: Block, name: str, cells: pa.Array,
         placed = error.at(column=name, first_row=first_row)
         found[name] = Violations(name, placed.row if placed.row is not None else first_row, _what(placed))
     one = found[name]
-    plain = cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
+    plain = without_dictionary(cells)
     values = [] if pa.types.is_nested(plain.type) else pc.value_counts(plain)
     if 0 < len(values) <= _MANY:
         bad = [entry for entry in values if error_of(pa.array([entry["values"].as_py()], plain.type)) is not None]
