@@ -29,7 +29,7 @@ LAYERS = [
     "learning",
 ]
 EDGES = ["audit", "cli"]
-BASE = {"arguments", "errors", "limits", "plain_text", "_version"}
+BASE = {"arguments", "arrow_functions", "errors", "limits", "plain_text", "_version"}
 HEAVY = ["scipy.optimize", "scipy.stats", "pandas", "formulaic", "matplotlib", "typer"]
 
 
@@ -74,6 +74,25 @@ def test_help_of_the_command_line_waits_for_no_table():
     code = f"import sys, discreet.cli.app; print([m for m in {late!r} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+def test_a_release_of_answers_waits_for_nothing_that_it_does_not_use(tmp_path):
+    """One yes/no column needs no optimiser, no data frames, no other designer, command or function of Arrow."""
+    source, plan = tmp_path / "data.parquet", tmp_path / "plan.toml"
+    pq.write_table(pa.table({"answer": [True, False, True]}), source)
+    plan.write_text(
+        '[output]\norder = "keep"\n[[private]]\ncolumns = ["answer"]\ndomain = { binary = [false, true] }\n'
+        'mechanism = "randomized-response"\nepsilon = 1.0\n'
+    )
+    arguments = ["discreet", "release", str(source), str(plan), "-o", str(tmp_path / "out.parquet"), "--no-ledger"]
+    late = [*HEAVY[:-1], "rich", "pyarrow.compute", "numpy.ma", "discreet.design.power", "discreet.cli.survey"]
+    code = (
+        f"import sys; sys.argv = {arguments!r}\nfrom discreet.cli import main\n"
+        f"try:\n    main()\nexcept SystemExit as left:\n    assert left.code in (0, None)\n"
+        f"print([m for m in {late!r} if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.splitlines()[-1] == "[]"
 
 
 def test_public_names():

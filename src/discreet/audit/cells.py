@@ -9,9 +9,9 @@ from operator import add
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from discreet import arrow_functions as pc
 from discreet.audit.findings import Finding
 from discreet.audit.plausibility import FALSE_ALARM, MAX_CELLS, improbable
 from discreet.errors import DomainError

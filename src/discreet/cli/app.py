@@ -1,50 +1,66 @@
-"""The command line: plan, design, release, collect, estimate, show, audit, keys, demo."""
+"""The command line: plan, design, release, collect, estimate, show, survey, audit, keys, demo.
+
+A command is read in when it is called: the others would take longer to describe than many a release takes.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from discreet._version import __version__
-from discreet.cli.audit import audit_command
-from discreet.cli.collect import collect_command
-from discreet.cli.demo import demo_command
-from discreet.cli.design import design_command
-from discreet.cli.estimate import estimate_app
 from discreet.cli.examples import add_examples
-from discreet.cli.keys import keys_app
-from discreet.cli.plan import plan_command
-from discreet.cli.release import release_command
-from discreet.cli.show import show_command
-from discreet.cli.statistics import add_statistics
-from discreet.cli.survey import survey_app
-from discreet.cli.survey_paper import add_paper
-from discreet.cli.survey_running import add_running
 
-# Pretty tracebacks show local variables, and these can hold private values.
-app = typer.Typer(
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    help="Private answers, honest statistics: randomise a table, publish it, and estimate with correct error bars.",
-    epilog="Start with: discreet demo. Exit codes: 0 done, 1 the machine failed, 2 bad input, 3 an audit failed, "
-    "130 interrupted, 143 terminated.",
-)
-app.command("plan")(plan_command)
-app.command("design")(design_command)
-app.command("release")(release_command)
-app.command("collect")(collect_command)
-add_statistics(estimate_app)
-app.add_typer(estimate_app, name="estimate")
-app.command("show")(show_command)
-add_running(survey_app)
-add_paper(survey_app)
-app.add_typer(survey_app, name="survey")
-app.command("audit")(audit_command)
-app.add_typer(keys_app, name="keys")
-app.command("demo")(demo_command)
-add_examples(app)
+if TYPE_CHECKING:
+    app: typer.Typer
+
+#: Every command, in the order of the help, and the modules in which it is: the first has ``release_command`` or, for a
+#: group of commands, ``estimate_app``, to which the others add theirs.
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "plan": ("plan",),
+    "design": ("design",),
+    "release": ("release",),
+    "collect": ("collect",),
+    "estimate": ("estimate", "statistics"),
+    "show": ("show",),
+    "survey": ("survey", "survey_running", "survey_paper"),
+    "audit": ("audit",),
+    "keys": ("keys",),
+    "demo": ("demo",),
+}
+
+
+@cache
+def application(only: str | None = None) -> typer.Typer:
+    """The application with one of its commands, or with all."""
+    # Pretty tracebacks show local variables, and these can hold private values.
+    made = typer.Typer(
+        rich_markup_mode=None,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        help="Private answers, honest statistics: randomise a table, publish it, and estimate with correct error bars.",
+        epilog="Start with: discreet demo. Exit codes: 0 done, 1 the machine failed, 2 bad input, 3 an audit failed, "
+        "130 interrupted, 143 terminated.",
+    )
+    made.callback()(_main)
+    for name in COMMANDS if only is None else (only,):
+        home, *_ = [import_module(f"discreet.cli.{module}") for module in COMMANDS[name]]
+        if hasattr(home, f"{name}_app"):
+            made.add_typer(getattr(home, f"{name}_app"), name=name)
+        else:
+            made.command(name)(getattr(home, f"{name}_command"))
+    add_examples(made)
+    return made
+
+
+def __getattr__(name: str) -> Any:
+    """``app``: all commands."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return application()
 
 
 def _version(value: bool) -> None:
@@ -53,7 +69,6 @@ def _version(value: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _main(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli.engine import EngineName, Master, opened
+from discreet.cli.estimate import estimate_app
 from discreet.cli.pictures import Plot, draw
 from discreet.cli.replication import Errors, with_errors
 from discreet.cli.terminal import command, emit, working
@@ -31,6 +32,7 @@ Interval = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
+@estimate_app.command("mean")
 @command
 def mean_command(
     path: File,
@@ -60,6 +62,7 @@ def mean_command(
     _show(result, level, compare, ratio, plot, as_json, interval)
 
 
+@estimate_app.command("total")
 @command
 def total_command(
     path: File,
@@ -88,6 +91,7 @@ def total_command(
     _show(result, level, compare, ratio, plot, as_json, interval)
 
 
+@estimate_app.command("quantile")
 @command
 def quantile_command(
     path: File,
@@ -114,6 +118,7 @@ def quantile_command(
     _show(result, level, compare, ratio, plot, as_json)
 
 
+@estimate_app.command("correlation")
 @command
 def correlation_command(
     path: File,
@@ -156,11 +161,3 @@ def _show(
         text, data = f"{text}\n\n{found.summary(level)}", data | {"comparison": found.to_dict(level)}
     emit(text, data, as_json)
     draw(result, plot, level=level)
-
-
-def add_statistics(app: typer.Typer) -> None:
-    """Put the commands into a group."""
-    app.command("mean")(mean_command)
-    app.command("quantile")(quantile_command)
-    app.command("total")(total_command)
-    app.command("correlation")(correlation_command)

@@ -9,17 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.survey import AsJson, OutsideFiles, PlanPath
+from discreet.cli.survey import AsJson, OutsideFiles, PlanPath, survey_app
 from discreet.cli.terminal import command, emit
 
 
-def add_paper(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command("import")(import_command)
-    app.command("instructions")(instructions_command)
-    app.command("demo")(survey_demo_command)
-
-
+@survey_app.command("import")
 @command
 def import_command(
     form: Annotated[Path, typer.Argument(help="An XLSForm: .xlsx, .xls or .md.")],
@@ -40,6 +34,7 @@ def import_command(
     emit(found.plan, {"plan": found.plan, "left_out": found.left_out}, as_json)
 
 
+@survey_app.command("instructions")
 @command
 def instructions_command(
     plan: PlanPath,
@@ -63,6 +58,7 @@ def instructions_command(
     emit(f'Wrote "{output}": print it.', {"output": str(output), "languages": list(survey.collect.languages)}, as_json)
 
 
+@survey_app.command("demo")
 @command
 def survey_demo_command(
     people: Annotated[int, typer.Option(min=1, max=100_000, help="How many simulated respondents.")] = 400,

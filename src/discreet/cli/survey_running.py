@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.survey import AsJson, OutsideFiles, PlanPath
+from discreet.cli.survey import AsJson, OutsideFiles, PlanPath, survey_app
 from discreet.cli.terminal import AUDIT_FAILED, command, emit
 
 DatabaseOption = Annotated[
@@ -19,14 +19,6 @@ DatabaseOption = Annotated[
 ]
 
 
-def add_running(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command("serve")(serve_command)
-    app.command("invite")(invite_command)
-    app.command("verify")(verify_command)
-    app.command("close")(close_command)
-
-
 def database_of(plan: Path, address: str | None, *, test: bool = False) -> Any:
     """The database of a survey."""
     from discreet.survey.database import Database
@@ -34,6 +26,7 @@ def database_of(plan: Path, address: str | None, *, test: bool = False) -> Any:
     return Database(address or plan.with_suffix(".sqlite"), test=test)
 
 
+@survey_app.command("serve")
 @command
 def serve_command(
     plan: PlanPath,
@@ -84,6 +77,7 @@ def serve_command(
         typer.echo(f"Stopped. {kept:,} {'report is' if kept == 1 else 'reports are'} kept.")
 
 
+@survey_app.command("invite")
 @command
 def invite_command(
     plan: PlanPath,
@@ -111,6 +105,7 @@ def invite_command(
     emit(text, {"count": count, "csv": str(listed), "sheet": str(sheet)}, as_json)
 
 
+@survey_app.command("verify")
 @command
 def verify_command(
     url: Annotated[str, typer.Argument(help="The address of the page.")],
@@ -129,6 +124,7 @@ def verify_command(
         raise typer.Exit(AUDIT_FAILED)
 
 
+@survey_app.command("close")
 @command
 def close_command(
     plan: PlanPath,

@@ -1,23 +1,37 @@
-"""Which mechanism is best for a purpose: every designer returns a mechanism with a certificate."""
+"""Which mechanism is best for a purpose: every designer returns a mechanism with a certificate.
 
-from discreet.design.attributes import AttributesDesign, attributes, attributes_for_total, compare_attributes
-from discreet.design.binary import binary
-from discreet.design.bipartite import bipartite
-from discreet.design.budget import BudgetSplit, JointTarget, Target, budget
-from discreet.design.comparison import MetricComparison, compare
-from discreet.design.expected_error import expected_error
-from discreet.design.frequencies import frequencies
-from discreet.design.label import label
-from discreet.design.mean import mean
-from discreet.design.means import MeansDesign, means
-from discreet.design.noncompliance import TwoGroups, detect_cheating
-from discreet.design.number_comparison import NumberComparison, compare_numbers
-from discreet.design.pilot import PilotReports, label_with_pilot
-from discreet.design.power import Association, Coefficient, Difference, Power, Prevalence, power
-from discreet.design.precision import margin, sample_size
-from discreet.design.result import Alternative, Design, MetricDesign, Optimality
-from discreet.design.split import Split, split_budget
-from discreet.design.zero_inflated_laplace import zero_inflated_laplace
+A designer is loaded when it is first asked for: a release of one yes/no column has no use for the other seventy files.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from discreet.design.attributes import AttributesDesign, attributes_for_total, compare_attributes
+    from discreet.design.attributes.attributes import attributes
+    from discreet.design.binary import binary
+    from discreet.design.bipartite import bipartite
+    from discreet.design.budget import BudgetSplit, JointTarget, Target
+    from discreet.design.budget.budget import budget
+    from discreet.design.comparison import MetricComparison, compare
+    from discreet.design.expected_error import expected_error
+    from discreet.design.frequencies import frequencies
+    from discreet.design.label import label
+    from discreet.design.mean import mean
+    from discreet.design.means import MeansDesign, means
+    from discreet.design.noncompliance import TwoGroups, detect_cheating
+    from discreet.design.number_comparison import NumberComparison, compare_numbers
+    from discreet.design.pilot import PilotReports, label_with_pilot
+    from discreet.design.power import Association, Coefficient, Difference, Power, Prevalence
+    from discreet.design.power.power import power
+    from discreet.design.precision import margin, sample_size
+    from discreet.design.result import Alternative, Design, MetricDesign, Optimality
+    from discreet.design.split import Split, split_budget
+    from discreet.design.zero_inflated_laplace import zero_inflated_laplace
 
 __all__ = [
     "Alternative",
@@ -60,3 +74,52 @@ __all__ = [
     "split_budget",
     "zero_inflated_laplace",
 ]
+
+_HOMES = {
+    name: home
+    for home, names in {
+        "attributes": ("AttributesDesign", "attributes", "attributes_for_total", "compare_attributes"),
+        "binary": ("binary",),
+        "bipartite": ("bipartite",),
+        "budget": ("BudgetSplit", "JointTarget", "Target", "budget"),
+        "comparison": ("MetricComparison", "compare"),
+        "expected_error": ("expected_error",),
+        "frequencies": ("frequencies",),
+        "label": ("label",),
+        "mean": ("mean",),
+        "means": ("MeansDesign", "means"),
+        "noncompliance": ("TwoGroups", "detect_cheating"),
+        "number_comparison": ("NumberComparison", "compare_numbers"),
+        "pilot": ("PilotReports", "label_with_pilot"),
+        "power": ("Association", "Coefficient", "Difference", "Power", "Prevalence", "power"),
+        "precision": ("margin", "sample_size"),
+        "result": ("Alternative", "Design", "MetricDesign", "Optimality"),
+        "split": ("Split", "split_budget"),
+        "zero_inflated_laplace": ("zero_inflated_laplace",),
+    }.items()
+    for name in names
+}
+
+
+class _Designers(ModuleType):
+    """A name that a function and its file share is the function's: an import would put the file in its place."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _HOMES or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Designers
+
+
+def __getattr__(name: str) -> Any:
+    """What is asked for, when it is first asked for."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"discreet.design.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from discreet import arrow_functions as pc
 from discreet.domains.buffers import array_of, array_of_list, bits_of
 from discreet.errors import DomainError
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
+from discreet import arrow_functions as pc
 from discreet.domains.base import Domain
 from discreet.domains.buffers import blanks_of, numbers_of
 from discreet.domains.columns import as_arrow, first_true

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
+from discreet import arrow_functions as pc
 from discreet import limits
 from discreet.domains.finite import FiniteDomain
 from discreet.domains.labels import ArrayLabels

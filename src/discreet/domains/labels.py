@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from discreet import arrow_functions as pc
 from discreet import limits
 from discreet.domains.buffers import array_of, blanks_of, numbers_of
 from discreet.domains.columns import as_arrow, first_true, is_text

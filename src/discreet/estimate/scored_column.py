@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet import arrow_functions as pc
 from discreet.arguments import Floats
 from discreet.domains import WithBlank
 from discreet.domains.columns import as_arrow

@@ -9,9 +9,9 @@ from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from discreet import arguments
+from discreet import arrow_functions as pc
 from discreet.arguments import Floats
 from discreet.domains import FiniteDomain
 from discreet.engines import Local

@@ -30,9 +30,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from discreet import arrow_functions as pc
 from discreet.domains import Domain, FiniteDomain
 from discreet.domains.buffers import bits_of, numbers_of
 from discreet.domains.columns import is_text

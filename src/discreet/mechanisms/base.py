@@ -50,7 +50,7 @@ class Mechanism(ABC):
 
 def integer_codes(x: ArrayLike, expected: str = "whole numbers from 0") -> NDArray[Any]:
     """Codes of true values as an array of integers; false and true are 0 and 1."""
-    if np.ma.isMaskedArray(x):
+    if type(x) is not np.ndarray and np.ma.isMaskedArray(x):  # numpy.ma loads when it is asked for
         raise DomainError("a masked array has values that are missing; fill them or leave their rows out")
     codes = arguments.array(x, "codes", DomainError)
     if codes.size == 0:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from discreet import arguments
+from discreet import arrow_functions as pc
 from discreet.errors import DomainError, EstimationError
 from discreet.estimate.formulas import Matrices, read_formula
 

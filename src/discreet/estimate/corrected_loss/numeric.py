@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from discreet import arrow_functions as pc
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.m_estimation.box.copies import Copies, NoisyBlock

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from discreet import arguments
+from discreet import arrow_functions as pc
 from discreet.arguments import Floats
 from discreet.domains.columns import is_text
 from discreet.errors import EstimationError

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from discreet import arrow_functions as pc
 from discreet import limits
 from discreet.arguments import Floats
 from discreet.domains.columns import as_arrow, is_text

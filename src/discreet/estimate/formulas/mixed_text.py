@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow.compute as pc
-
+from discreet import arrow_functions as pc
 from discreet.errors import EstimationError
 
 #: Text that a person reads as a number.

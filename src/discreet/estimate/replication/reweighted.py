@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from discreet import arrow_functions as pc
 from discreet.engines.engine import Counted
 from discreet.errors import ReleaseError
 from discreet.estimate.replication.weights import Replicates

@@ -10,8 +10,8 @@ from collections import Counter
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from discreet import arrow_functions as pc
 from discreet.domains import FiniteDomain
 from discreet.domains.columns import without_dictionary
 from discreet.errors import DomainError

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from discreet import arrow_functions as pc
 from discreet.errors import ReleaseError
 
 #: Cells with one of these are quoted.

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from discreet import arrow_functions as pc
 from discreet.domains import Categorical, FiniteDomain
 from discreet.errors import InputError, PlanError, ReleaseError
 from discreet.manifest.blocks import ColumnBlock

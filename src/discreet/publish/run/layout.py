@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from discreet import arrow_functions as pc
 from discreet.domains import Domain, FiniteDomain
 from discreet.domains.buffers import array_of, blanks_of, numbers_of
 from discreet.domains.columns import is_text
@@ -218,7 +218,7 @@ def _as_numpy(codes: pa.Array) -> Cells:
 
 def _with_blanks(reports: NDArray[Any], missing: NDArray[np.bool_] | None) -> pa.Array:
     """Reports with the blanks of the truth put back, and without those that the block masked, nothing under them."""
-    if not isinstance(reports, np.ma.MaskedArray):
+    if type(reports) is np.ndarray or not isinstance(reports, np.ma.MaskedArray):  # numpy.ma loads when it is asked for
         return array_of(reports, missing)
     unreported = np.ma.getmaskarray(reports)
     return array_of(reports.filled(0), unreported if missing is None else unreported | missing)

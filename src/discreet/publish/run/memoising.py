@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from discreet import arrow_functions as pc
 from discreet.domains.columns import without_dictionary
 from discreet.errors import ReleaseError
 from discreet.manifest import Block

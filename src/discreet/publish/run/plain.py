@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from discreet import arrow_functions as pc
 from discreet.domains.columns import is_text
 from discreet.errors import ReleaseError
 from discreet.manifest.document import ColumnType

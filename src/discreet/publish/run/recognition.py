@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from discreet import arrow_functions as pc
 from discreet.errors import SystemFailureError
 from discreet.manifest import Block
 from discreet.publish.run.ledger import LedgerWarning

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from discreet import arrow_functions as pc
 from discreet import limits
 from discreet.domains.columns import is_text, without_dictionary
 from discreet.errors import InputError, ReleaseError

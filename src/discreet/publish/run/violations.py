@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from discreet import arrow_functions as pc
 from discreet.domains import FiniteDomain
 from discreet.domains.columns import is_text, without_dictionary
 from discreet.errors import DomainError
