@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import stat
+import threading
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +16,7 @@ import pytest
 from discreet import DomainError, ManifestError, Randomness, Release, ReleaseError, engines, estimate, release
 from discreet.audit import audit
 from discreet.manifest import json_schema
-from discreet.publish.run import folder_output
+from discreet.publish.run import commit, folder_output
 
 PLAN = {
     "format": 1,
@@ -245,6 +247,32 @@ def test_what_a_killed_process_left_is_put_right(data, tmp_path):
         release(data, PLAN, out, ledger=None)
     assert Release.open(out).manifest.id == before
     assert sorted(os.listdir(tmp_path)) == ["data", "out"]
+
+
+def test_a_folder_that_others_still_write_to_is_removed(data, tmp_path):
+    """Executors outlive their driver for a moment: what they add while the folder is tidied up goes as well."""
+    left, ended = tmp_path / ".discreet-out.tmp", threading.Event()
+
+    def linger():
+        number = 0
+        while not ended.is_set():
+            number += 1
+            with contextlib.suppress(OSError):
+                (left / f"staged/{number % 20}").mkdir(parents=True, exist_ok=True)
+                (left / f"staged/{number % 20}/{number}.parquet").touch()
+
+    executor = threading.Thread(target=linger)
+    executor.start()
+    threading.Timer(0.3, ended.set).start()
+    try:
+        while not left.exists():
+            pass
+        commit._remove(left)
+    finally:
+        ended.set()
+        executor.join()
+    release(data, plan(), tmp_path / "out", ledger=None)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "out"]
 
 
 def test_parts_must_look_alike(data, tmp_path):

@@ -71,14 +71,20 @@ def speculative_tasks(session):
 
 
 def test_second_attempts_of_slow_tasks_change_nothing(data, cluster, session, engine, kept, tmp_path):
-    """An executor stands still until others have done its tasks again, and is then killed."""
+    """An executor stands still until others have done its tasks again, and is then killed.
+
+    Whether it has a task at that moment is chance on a busy machine: it is tried until one was done again.
+    """
     before = speculative_tasks(session)
-    working = tmp_path / ".discreet-out.tmp"
-    watcher = Watcher(cluster, working / "staged", signal.SIGSTOP, (working / "parts").is_dir, signal.SIGKILL)
-    release(data, plan(), tmp_path / "out", Randomness.seeded(5), engine=engine, ledger=None)
-    watcher.join()
-    assert speculative_tasks(session) > before
-    assert by_id(Release.open(tmp_path / "out")) == by_id(Release.open(kept))
+    for attempt in range(5):
+        out, working = tmp_path / f"out{attempt}", tmp_path / f".discreet-out{attempt}.tmp"
+        watcher = Watcher(cluster, working / "staged", signal.SIGSTOP, (working / "parts").is_dir, signal.SIGKILL)
+        release(data, plan(), out, Randomness.seeded(5), engine=engine, ledger=None)
+        watcher.join()
+        assert by_id(Release.open(out)) == by_id(Release.open(kept))
+        if speculative_tasks(session) > before:
+            return
+    pytest.fail("no task was done a second time")
 
 
 DRIVER = """

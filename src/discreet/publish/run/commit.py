@@ -19,10 +19,12 @@ with it; a manifest that waits alone is put in place if the digest says that it 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import shutil
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -35,6 +37,10 @@ from discreet.publish.run.manifest_file import belongs, is_manifest, is_torn
 _LEFT_OVER = re.compile(r"\.discreet-(?P<output>.+)\.(?:tmp|lock|manifest|old)", re.DOTALL)
 #: Whoever tidies up a folder holds the locks of other outputs for a moment; a writer takes longer.
 _PATIENCE_SECONDS = 2.0
+#: How long executors that have lost their driver may go on writing.
+_LINGERING_SECONDS = 10.0
+#: What the system says of a folder to which something is added while it is removed.
+_STILL_WRITTEN = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.EISDIR, errno.ENOENT})
 
 
 def temporary_path(output: Path) -> Path:
@@ -88,11 +94,22 @@ def recover(output: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    """A file or a folder that did not get its name."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+    """A file or a folder that did not get its name.
+
+    Executors that outlive a killed driver may go on writing into its folder for a moment: then it is tried again.
+    """
+    patience = time.monotonic() + _LINGERING_SECONDS
+    while True:
+        try:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+            return
+        except OSError as error:
+            if error.errno not in _STILL_WRITTEN or time.monotonic() > patience:
+                raise
+            time.sleep(0.05)
 
 
 def _waits_for_its_name(output: Path) -> bool:
