@@ -11,11 +11,12 @@ from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate.collecting import group_names
+from discreet.estimate.debiased_scores import Scores
 from discreet.estimate.frequencies import frequencies
 from discreet.estimate.identified import Range
 from discreet.estimate.linearised_means import ScoreMeans
 from discreet.estimate.scored_column import Function, numbers_of, score_means, scored_column
-from discreet.estimate.statistic import Statistic, single_row_notes
+from discreet.estimate.statistic import Statistic, few_rows_notes, single_row_notes
 
 _NEGATIVE = (
     "a plug-in variance given the table came out negative: there are too few reports for a standard error of this kind"
@@ -58,6 +59,7 @@ def column_statistic(
             "total is the mean times the number of people"
         )
     means, notes = score_means(column, target, **aside)
+    counted = what == "total" and means.total_covariance is None  # so many times the mean of those who reported
     estimate, covariance = (_total if what == "total" else _ratio)(means, column.scores.centre)
     with np.errstate(invalid="ignore"):
         negative = np.diag(covariance) < 0
@@ -66,9 +68,14 @@ def column_statistic(
     elif negative.any():
         covariance[negative, :] = covariance[:, negative] = np.nan
         notes += (_NEGATIVE,)
+    variances = None
+    if what != "total" or counted:
+        people = means.weight if counted else np.ones(means.n.size)
+        variances = _for_intervals(means, column.scores, covariance, people, target)
     groups = tuple(means.labels) if aside["by"] is not None else ()
-    counted = what == "total" and means.total_covariance is None  # so many times the mean of those who reported
     share = (what != "total" or counted) and column.scores.two_valued is not None
+    support = column.scores.support if target == "population" and (what != "total" or counted) else None
+    few = few_rows_notes(groups, means.n) if target == "population" and support is None and not share else ()
     return Statistic(
         what=what,
         column=column.name,
@@ -79,12 +86,27 @@ def column_statistic(
         n=means.n,
         degrees_of_freedom=means.degrees_of_freedom,
         target=target,
-        notes=(*notes, *single_row_notes(groups, means.n, share=share)),
+        notes=(*notes, *single_row_notes(groups, means.n, share=share), *few),
         two_valued=column.scores.two_valued if share else None,
+        support=support,
         finite=means.finite,
         deviations=column.scores.deviations if what != "total" else None,
+        interval_variance=variances,
         simple_variance=_simple_variance(what, means, column.scores.centre),
     )
+
+
+def _for_intervals(means: ScoreMeans, scores: Scores, covariance: Floats, people: Floats, target: str) -> Floats | None:
+    """The variances that intervals use: with n − 1, and not below what the randomisation alone makes them."""
+    if target != "population":
+        return None
+    found = np.diag(covariance).copy()
+    if means.simple is None:  # a simple random sample
+        found *= means.n / np.maximum(means.n - (1 - scores.lost), 1)
+    if scores.support is None:
+        return found
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.maximum(found, people**2 * scores.support.least / means.kish))
 
 
 def _simple_variance(what: str, means: ScoreMeans, centre: float) -> Floats | None:

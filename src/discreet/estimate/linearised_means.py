@@ -58,7 +58,7 @@ class ScoreMeans:
     total_covariance : array or None
         Of Horvitz and Thompson's totals ``Σ w_i z_i``, where there are weights.
     degrees_of_freedom : array (groups,)
-        Clusters minus strata; infinite for a simple random sample.
+        Clusters minus strata, or n − 1 for a simple random sample; infinite given the table.
     kish : array (groups,)
         ``(Σw)²/Σw²``.
     simple : array (groups·k, groups·k) or None
@@ -166,7 +166,7 @@ class ScoreSums:
             means=means,
             covariance=covariance,
             total_covariance=totals,
-            degrees_of_freedom=self._degrees(unit, place, len(present)),
+            degrees_of_freedom=self._degrees(unit, place, n),
             kish=weight**2 / squares,
             simple=self._same_size(by_group, n, weight, means) if self._is_survey else None,
             finite=self._is_survey and self._roles.fpc,
@@ -249,10 +249,13 @@ class ScoreSums:
         np.add.at(out, place, squares)
         return out
 
-    def _degrees(self, unit: Ints, place: Ints, groups: int) -> Floats:
-        """Clusters (or rows) minus strata in which the group has any; infinite for a simple random sample."""
-        if not self._is_survey:
+    def _degrees(self, unit: Ints, place: Ints, n: Ints) -> Floats:
+        """Clusters (or rows) minus strata in which the group has any; infinite given the table."""
+        groups = n.size
+        if self._target == "table":
             return np.full(groups, math.inf)
+        if not self._is_survey:
+            return np.asarray(np.maximum(n - 1.0, 1.0))
         stratum_of, _ = self._units_by_stratum()
         rows = np.ones(unit.size) if self._roles.clusters else self._sums[0]
         units = np.bincount(place, rows, groups)

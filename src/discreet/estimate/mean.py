@@ -61,8 +61,8 @@ def mean(
     >>> print(mean(reports, GeneralizedResponse(3, 2.0), labels=[0, 10, 20]))
     Mean of the population, n = 1,000
     <BLANKLINE>
-    statistic      n  estimate  std. error  95 % interval (wald)
-    mean       1,000   5.59134    0.362953    4.87997 to 6.30272
+    statistic      n  estimate  std. error  95 % interval (wilson)
+    mean       1,000   5.59134    0.362953      4.88273 to 6.32538
     """
     return column_statistic(
         "mean",
