@@ -180,6 +180,12 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "Ratios": lambda: regression().odds_ratios(),
     "MarginalEffects": lambda: regression().marginal_effects(),
     "Statistic": lambda: estimate.mean(sample()["three"], THREE),
+    "Statistic, calibrated": lambda: estimate.mean(
+        sample()["three"],
+        THREE,
+        by=sample()["group"],
+        weights=estimate.calibrate({"a": sample()["group"]}, {"a": {SCRIPT: 500, "south": 700}}),
+    ),
     "Statistic, groups": lambda: estimate.mean(sample()["three"], THREE, by=sample()["group"]),
     "Statistic, share": lambda: estimate.mean(sample()["yes"], ASKED, by=[sample()["group"], sample()["three"]]),
     "Statistic, total": lambda: estimate.total(sample()["three"], THREE, weights=sample()["weights"]),
@@ -208,6 +214,7 @@ SHOWN: dict[str, Callable[[], Any]] = {
         sample()["yes"], sample()["no"], ASKED, ASKED, clusters=np.arange(N) % 50
     ).chi_square(),
     "GoodnessOfFit": lambda: regression().goodness_of_fit(),
+    "Calibration": lambda: estimate.calibrate({"a": sample()["group"]}, {"a": {SCRIPT: 500, "south": 700}}),
 }
 
 

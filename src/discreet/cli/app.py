@@ -8,6 +8,7 @@ import typer
 
 from discreet._version import __version__
 from discreet.cli.audit import audit_command
+from discreet.cli.calibration import add_calibration
 from discreet.cli.collect import collect_command
 from discreet.cli.demo import demo_command
 from discreet.cli.design import design_command
@@ -36,6 +37,7 @@ app.command("design")(design_command)
 app.command("release")(release_command)
 app.command("collect")(collect_command)
 add_statistics(estimate_app)
+add_calibration(estimate_app)
 app.add_typer(estimate_app, name="estimate")
 app.command("show")(show_command)
 add_running(survey_app)

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.engine import EngineName, Master, opened
+from discreet.cli.calibration import Totals, weighted
+from discreet.cli.engine import EngineName, Master
 from discreet.cli.pictures import Plot, draw
 from discreet.cli.replication import Errors, with_errors
 from discreet.cli.terminal import command, emit, working
@@ -46,6 +47,7 @@ def frequencies_command(
     contamination: Annotated[
         float, typer.Option(help="Widen the intervals so that they hold although this share of reports was made up.")
     ] = 0.0,
+    totals: Totals = None,
     errors: Errors = "linearised",
     plot: Plot = None,
     engine: EngineName = "local",
@@ -64,7 +66,9 @@ def frequencies_command(
     groups = by or None
     asked: dict[str, Any] = {"method": method, "target": target, "contamination": contamination}
     with working("estimating"):
-        result = with_errors(errors, opened(path, engine, master), lambda r: frequencies(r, column, by=groups, **asked))
+        result = with_errors(
+            errors, weighted(path, engine, master, totals), lambda r: frequencies(r, column, by=groups, **asked)
+        )
         shown: Any = result
         if isinstance(result, Frequencies):
             shown = result if top is None else result.top(top)
@@ -87,6 +91,7 @@ def crosstab_command(
     layers: Annotated[str | None, typer.Argument(help="A third one, of columns that were randomised together.")] = None,
     level: Level = 0.95,
     plot: Plot = None,
+    totals: Totals = None,
     errors: Errors = "linearised",
     engine: EngineName = "local",
     master: Master = None,
@@ -96,7 +101,7 @@ def crosstab_command(
     from discreet.estimate import crosstab
 
     with working("estimating"):
-        released = opened(path, engine, master)
+        released = weighted(path, engine, master, totals)
         if errors != "linearised":
             result: Any = with_errors(errors, released, lambda r: crosstab(r, rows, columns, layers))
             text, found = result.summary(level=level), result.to_dict(level=level)
@@ -156,6 +161,7 @@ def regression_command(
         str | None,
         typer.Option(help="wald (the default), score, profile, wild or simultaneous, where the fit has them."),
     ] = None,
+    totals: Totals = None,
     errors: Errors = "linearised",
     compare: Annotated[bool, typer.Option("--compare", help="Show the naive fit beside the corrected one.")] = False,
     plot: Plot = None,
@@ -179,7 +185,7 @@ def regression_command(
     if errors != "linearised" and interval is not None:
         raise EstimationError("--interval is for linearised errors: leave out --errors")
     with working("fitting"):
-        released = opened(path, engine, master)
+        released = weighted(path, engine, master, totals)
         if errors != "linearised":
             result: Any = with_errors(
                 errors, released, lambda r: regression(formula, r, family, link, missing, method, **options)

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.engine import EngineName, Master, opened
+from discreet.cli.calibration import Totals, weighted
+from discreet.cli.engine import EngineName, Master
 from discreet.cli.pictures import Plot, draw
 from discreet.cli.replication import Errors, with_errors
 from discreet.cli.terminal import command, emit, working
@@ -42,6 +43,7 @@ def mean_command(
     compare: Compare = False,
     ratio: Ratio = False,
     plot: Plot = None,
+    totals: Totals = None,
     errors: Errors = "linearised",
     engine: EngineName = "local",
     master: Master = None,
@@ -56,7 +58,9 @@ def mean_command(
 
     groups = by or None
     with working("estimating"):
-        result = with_errors(errors, opened(path, engine, master), lambda r: mean(r, column, by=groups, target=target))
+        result = with_errors(
+            errors, weighted(path, engine, master, totals), lambda r: mean(r, column, by=groups, target=target)
+        )
     _show(result, level, compare, ratio, plot, as_json, interval)
 
 
@@ -71,6 +75,7 @@ def total_command(
     compare: Compare = False,
     ratio: Ratio = False,
     plot: Plot = None,
+    totals: Totals = None,
     errors: Errors = "linearised",
     engine: EngineName = "local",
     master: Master = None,
@@ -84,7 +89,9 @@ def total_command(
 
     groups = by or None
     with working("estimating"):
-        result = with_errors(errors, opened(path, engine, master), lambda r: total(r, column, by=groups, target=target))
+        result = with_errors(
+            errors, weighted(path, engine, master, totals), lambda r: total(r, column, by=groups, target=target)
+        )
     _show(result, level, compare, ratio, plot, as_json, interval)
 
 
@@ -99,6 +106,7 @@ def quantile_command(
     compare: Compare = False,
     ratio: Ratio = False,
     plot: Plot = None,
+    totals: Totals = None,
     errors: Errors = "linearised",
     engine: EngineName = "local",
     master: Master = None,
@@ -109,7 +117,7 @@ def quantile_command(
 
     groups = by or None
     with working("estimating"):
-        chosen = opened(path, engine, master)
+        chosen = weighted(path, engine, master, totals)
         result = with_errors(errors, chosen, lambda r: quantile(r, column, p, by=groups, target=target))
     _show(result, level, compare, ratio, plot, as_json)
 
@@ -120,6 +128,7 @@ def correlation_command(
     first: Name,
     second: Annotated[str, typer.Argument(help="Another one.")],
     level: Level = 0.95,
+    totals: Totals = None,
     errors: Errors = "linearised",
     engine: EngineName = "local",
     master: Master = None,
@@ -129,7 +138,7 @@ def correlation_command(
     from discreet.estimate import correlation
 
     with working("estimating"):
-        result = with_errors(errors, opened(path, engine, master), lambda r: correlation(r, first, second))
+        result = with_errors(errors, weighted(path, engine, master, totals), lambda r: correlation(r, first, second))
         text, data = result.summary(level), result.to_dict(level)
     emit(text, data, as_json)
 

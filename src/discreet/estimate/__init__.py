@@ -13,7 +13,8 @@ debiased answers:
 * :func:`crosstab`: ``F̂ = A₁ P̂ A₂ᵀ`` for two columns, with a test of independence that is valid after
   randomisation.
 
-:func:`replicate` gives any of these, and functions of one's own, errors by jackknife, bootstrap or replicate weights.
+:func:`calibrate` makes survey weights that meet known totals, for all of these. :func:`replicate` gives any of these,
+and functions of one's own, errors by jackknife, bootstrap or replicate weights.
 
 :func:`noncompliance` and :func:`noncompliance_regression` are for people who do not follow the design.
 
@@ -32,6 +33,7 @@ Reading order: ``moments`` (one debiased answer), ``spread`` (how shares vary), 
 ``woodruff`` for means and quantiles.
 """
 
+from discreet.estimate.calibration import Calibration, calibrate
 from discreet.estimate.comparison import Comparison, compare
 from discreet.estimate.compliance import (
     ComplianceTest,
@@ -78,6 +80,7 @@ from discreet.estimate.value_frequency import ValueFrequency
 __all__ = [
     "Batch",
     "BinaryRegression",
+    "Calibration",
     "Comparison",
     "ComplianceTest",
     "Contrast",
@@ -107,6 +110,7 @@ __all__ = [
     "ValueFrequency",
     "binary_regression",
     "binary_regression_batches",
+    "calibrate",
     "compare",
     "correlation",
     "crosstab",

@@ -89,7 +89,7 @@ def column_statistic(
         notes=(*notes, *single_row_notes(groups, means.n, share=share), *few),
         two_valued=column.scores.two_valued if share else None,
         support=support,
-        finite=means.finite,
+        may_exceed_n=means.may_exceed_n,
         deviations=column.scores.deviations if what != "total" else None,
         interval_variance=variances,
         simple_variance=_simple_variance(what, means, column.scores.centre),

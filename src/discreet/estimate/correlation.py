@@ -79,7 +79,7 @@ def correlation(
     moments, parts = _from_moments(found.means[0], found.covariance)
     estimate = moments[0] / moments[1]
     toward = np.array([1.0, -estimate]) / moments[1]
-    notes = left_out_note(rows.left_out)
+    notes = (*left_out_note(rows.left_out), *Roles.of(aside).notes)
     if release.survey.fpc is not None:
         notes += ("the finite-population correction is not used in correlations: the error is a little too large",)
     if abs(estimate) >= 1:

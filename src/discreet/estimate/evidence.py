@@ -103,16 +103,18 @@ def effective_size(evidence: Evidence, level: float) -> float | Floats:
 def people_of_a_share(evidence: Evidence) -> float | Floats:
     """``q(1 − q)/Var(q̂)`` of every report share, at most n.
 
-    Where the share is 0 or 1, so that its variance says nothing, every cluster counts as one person.
+    Where the share is 0 or 1, so that its variance says nothing, every cluster counts as one person. Known totals of
+    the population make it more, in the ratio of the variances without and with them.
     """
     survey = evidence.survey
     if survey is None:
         return float(evidence.n)
-    q, variance = evidence.shares, survey.share_variances()
+    q, variance, smaller = evidence.shares, survey.plain_share_variances(), survey.share_variances()
     informative = (q > 0) & (q < 1) & (variance > 0)
     size = np.full(q.shape, survey.kish)
     np.divide(q * (1 - q), variance, out=size, where=informative)
-    return np.asarray(np.minimum(size, evidence.n))
+    gain = np.divide(variance, smaller, out=np.ones_like(q), where=informative & (smaller > 0))
+    return np.asarray(np.minimum(size, evidence.n) * gain)
 
 
 def few_degrees(level: float, n: int, degrees_of_freedom: float) -> float:

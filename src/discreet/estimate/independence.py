@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
+from discreet.estimate.calibrated_variance import Calibrated
 from discreet.estimate.channels import Channels
 from discreet.estimate.evidence import Evidence
 from discreet.estimate.moments import refuse_large
@@ -232,11 +233,12 @@ def _own_terms(evidence: Evidence, contrasts: Floats) -> float:
 
     E tr V̂² exceeds tr V² by it, and by much when some reports are rare, which made the test far too cautious. Rows of
     the same report with different weights are counted as if their weights were equal, so that at most as much as that
-    is taken off. With strata nothing is: units are centred at their stratum, which the sums do not tell.
+    is taken off. With strata nothing is: units are centred at their stratum, which the sums do not tell; nor with known
+    totals, where units count with their residuals.
     """
     survey = evidence.survey
     centred = contrasts - (contrasts @ evidence.shares)[:, None]
-    if survey is not None and len(survey.strata) > 1:
+    if survey is not None and (len(survey.strata) > 1 or isinstance(survey, Calibrated)):
         return 0.0
     if survey is not None and not isinstance(survey.rows, np.ndarray):
         units = np.asarray(survey.rows @ centred.T) / survey.total

@@ -16,6 +16,7 @@ from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.bounded_mean import Support, support_of
+from discreet.estimate.calibrated_variance import Calibrated
 from discreet.estimate.channels import Channels
 from discreet.estimate.spread import Multinomial
 from discreet.estimate.statistic import Statistic, single_row_notes
@@ -94,7 +95,7 @@ def _statistic(
         support=support,
         interval_variance=for_intervals,
         simple_variance=simple,
-        finite=result.evidence.finite is not None,
+        may_exceed_n=result.evidence.finite is not None or isinstance(result.evidence.survey, Calibrated),
     )
 
 

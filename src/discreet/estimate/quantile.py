@@ -148,6 +148,7 @@ def _of_list(
     parts = [(label, estimate_from(part, channels, target=target)) for label, part in evidence if part.n]
     if not parts:
         raise EstimationError("there are no reports to estimate from (n = 0)")
+    told = dict.fromkeys(note for _, part in evidence for note in part.notes)  # each once, whatever the groups
     return quantiles(
         p=p,
         column=name,
@@ -158,7 +159,7 @@ def _of_list(
         degrees_of_freedom=np.array([part.spread.degrees_of_freedom for _, part in parts]),
         target=target,
         clustered=aside["clusters"] is not None,
-        notes=(*left_out_note(left_out), *getattr(column, "value_notes", ())),
+        notes=(*left_out_note(left_out), *getattr(column, "value_notes", ()), *told),
         names=names,
     )
 
@@ -225,6 +226,6 @@ def _of_box(reports: Any, name: Any, mechanism: ZeroInflatedLaplace, p: float, t
         degrees_of_freedom=first.degrees_of_freedom,
         target=target,
         clustered=aside["clusters"] is not None,
-        notes=left_out_note(rows.left_out),
+        notes=(*left_out_note(rows.left_out), *roles.notes),
         names={},
     )

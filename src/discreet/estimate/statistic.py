@@ -69,8 +69,8 @@ class Statistic(Result):
     interval_variance: Floats | None = None
     #: Of a survey: the variances that a simple random sample of as many people would have.
     simple_variance: Floats | None = None
-    #: Whether a finite-population correction is in the covariance.
-    finite: bool = False
+    #: Whether a sample may be worth more people than it has: without replacement, or with known totals.
+    may_exceed_n: bool = False
     #: The least standard deviation of one score, and half the range of scores; for confidence sequences of a mean.
     deviations: tuple[float, float] | None = None
 
@@ -159,7 +159,7 @@ class Statistic(Result):
         if self.simple_variance is not None:  # as many people as would give this error
             variance = np.maximum(size * self.simple_variance / people**2, self.support.least)
             np.divide(variance, error, out=size, where=(error > 0) & (variance > 0))
-            size = size if self.finite else np.minimum(size, self.n)
+            size = size if self.may_exceed_n else np.minimum(size, self.n)
         below, above = reaches(mean, variance, size, quantiles, self.support)
         return bounded(mean, below, above, self.support) * people[:, None]
 
@@ -201,7 +201,7 @@ class Statistic(Result):
         if self._is_survey or self.target == "table":  # as many people as would give this variance
             informative = np.isfinite(variance) & (variance > 0) & (at_share > 0)
             np.divide(at_share, variance, out=size, where=informative)
-        size = size if self.finite else np.minimum(size, self.n)
+        size = size if self.may_exceed_n else np.minimum(size, self.n)
         ends = wilson(share, np.full_like(share, own), np.full_like(share, other), sampling, size, factors)
         return share, *ends
 

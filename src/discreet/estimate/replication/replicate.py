@@ -11,6 +11,7 @@ from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import DiscreetError, EstimationError
 from discreet.estimate import display
+from discreet.estimate.calibration import Calibration
 from discreet.estimate.identified import FrequencyBounds, Range
 from discreet.estimate.quantile_result import Quantiles
 from discreet.estimate.replication.result import Replicated
@@ -43,7 +44,8 @@ def replicate(
     """The error of any estimate, from its values under replicate weights.
 
     ``V = Σ_r c_r (θ̂_r − θ̂)(θ̂_r − θ̂)ᵀ``; the weights and factors are in :mod:`.weights`. A report is randomised once and
-    moves with its row, so the replicates show the errors of the sampling and of the randomisation together.
+    moves with its row, so the replicates show the errors of the sampling and of the randomisation together. Of a
+    release under calibrated weights (``estimate.calibrate(…).release``) every replicate is calibrated anew.
 
     Parameters
     ----------
@@ -84,7 +86,9 @@ def replicate(
     if replicates is not None:
         replicates = arguments.whole(replicates, "replicates", EstimationError, least=2, most=_MOST)
     seed = arguments.whole(seed, "seed", EstimationError, least=0, most=2**63)
-    sets, named = _replicates(release, method, replicates, weights, scale, seed)
+    calibration = getattr(release, "calibration", None)
+    base = release if calibration is None else calibration.source
+    sets, named = _replicates(base, method, replicates, weights, scale, seed)
     full = statistic(release)
     _refuse(full, named)
     estimate, names = _numbers(full)
@@ -92,7 +96,7 @@ def replicate(
         raise EstimationError("the estimate itself is not finite: there is nothing to replicate")
     found, failed = [], 0
     for one in range(sets.coefficients.size):
-        value = _once(statistic, Reweighted(release, sets, one), names)
+        value = _once(statistic, Reweighted(base, sets, one), calibration, names)
         failed += value is None
         found.append(np.full(estimate.size, np.nan) if value is None else value)
     if failed > _FAILURES * len(found):
@@ -101,7 +105,7 @@ def replicate(
             "empty): their spread says nothing"
         )
     kept = np.isfinite(found).all(axis=1)
-    notes = (*getattr(full, "notes", ()), *_notes(release, sets, named, np.array(found)[kept]))
+    notes = (*getattr(full, "notes", ()), *_notes(base, sets, named, np.array(found)[kept]))
     if failed:
         notes += (f"{failed:,} of {len(found):,} replicates without an estimate left out",)
     return Replicated(
@@ -194,10 +198,12 @@ def _given(release: Release, method: str, weights: Sequence[str], scale: float |
     return given
 
 
-def _once(statistic: Callable[[Any], Any], release: Release, names: tuple[Any, ...]) -> Floats | None:
-    """The estimate of one replicate; None where there is none."""
+def _once(
+    statistic: Callable[[Any], Any], release: Release, calibration: Calibration | None, names: tuple[Any, ...]
+) -> Floats | None:
+    """The estimate of one replicate, calibrated like the sample; None where there is none."""
     try:
-        found = statistic(release)
+        found = statistic(release if calibration is None else calibration.repeated(release).release)
     except DiscreetError:  # the full sample has one: too little was left
         return None
     if not getattr(found, "converged", True):
