@@ -246,7 +246,7 @@ class CrossTab(CellTable):
 
         See :func:`discreet.estimate.independence.independence_test` for the statistic.
         """
-        self._check_population()
-        if isinstance(self.cells.channels, JointChannels):
-            return joint_independence_test(self.cells.evidence, self.cells.channels)
-        return independence_test(self.cells.evidence, self.first, self.second)
+        channels, evidence = self.cells.channels, self.cells.evidence
+        if isinstance(channels, JointChannels):
+            return self._of_the_population(lambda: joint_independence_test(evidence, channels))
+        return self._of_the_population(lambda: independence_test(evidence, self.first, self.second))

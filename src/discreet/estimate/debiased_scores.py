@@ -58,6 +58,9 @@ class Scores(Protocol):
     def products(self, values: NDArray[Any]) -> Floats:
         """Debiased products (rows, 2, 2) of the numbers behind the scores."""
 
+    def power(self, values: NDArray[Any], degree: int) -> Floats:
+        """The debiased power of x − centre, up to the fourth; refused where the design does not give it."""
+
 
 class FiniteScores:
     """Debiased answers of a randomised column with numbers for its values; nan is a blank.
@@ -79,7 +82,7 @@ class FiniteScores:
         self._scores = np.stack([inverse(own), np.ones(self._reports) if known.all() else inverse(known * 1.0)], axis=1)
         # The square of a number is at least that of its rounded value, on average, less the variance of rounding.
         self._pairs = np.stack([own * own - rounding, own, own, known * 1.0])
-        self._channels = channels
+        self._channels, self._own, self._rounded = channels, own, rounding > 0
         self.support, self.deviations = None, (0.0, math.inf)
         if known.all():
             own_support = support_of(channels, self._scores[:, 0], own)
@@ -98,6 +101,18 @@ class FiniteScores:
     def products(self, values: NDArray[Any]) -> Floats:
         """The debiased products of these reports."""
         return np.asarray(self._products[values])
+
+    def power(self, values: NDArray[Any], degree: int) -> Floats:
+        """Through the channel, like the number itself."""
+        if self._rounded:
+            raise EstimationError("numbers that were rounded at random have no powers that are known")
+        return np.asarray(self._powers[degree][values])
+
+    @cached_property
+    def _powers(self) -> Floats:
+        powers = np.stack([self._own**degree for degree in range(5)])
+        inverse = inverse_for(self._channels, powers)
+        return np.stack([inverse(one) for one in powers])
 
     @cached_property
     def _products(self) -> Floats:
@@ -177,6 +192,10 @@ class PublicScores:
         del first_row  # numbers were checked when they were read
         numbers = self._numbers(values)
         return np.stack([numbers, np.ones_like(numbers)], axis=1)
+
+    def power(self, values: NDArray[Any], degree: int) -> Floats:
+        """Of the number."""
+        return np.asarray(self._numbers(values) ** degree)
 
     def products(self, values: NDArray[Any]) -> Floats:
         """What was not randomised has no variance given the table."""
@@ -267,3 +286,14 @@ class BoxScores:
         else:
             square = self._corrected(np.asarray(values, float), lambda x: function(x) ** 2)
         return np.stack([square, own, own, np.ones_like(own)], axis=1).reshape(-1, 2, 2)
+
+    def power(self, values: NDArray[Any], degree: int) -> Floats:
+        """With the moments of the noise taken off, or on the box."""
+        numbers = np.nan_to_num(np.asarray(values, float), nan=self._middle)
+        if self._best is not None:
+            return self._best.of(lambda x: (x - self.centre) ** degree)(numbers)[:, 0]
+        r, second = numbers - self.centre, self._noise
+        fourth = 6 * (1 - self._mechanism.zero_probability) * float(self._mechanism.noise_scale[0]) ** 4
+        square = r * r - second
+        known = (np.ones_like(r), r, square, r**3 - 3 * second * r, r**4 - 6 * second * square - fourth)
+        return np.asarray(known[degree])
