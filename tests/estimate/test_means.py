@@ -202,8 +202,6 @@ def test_where_the_mean_is_not_identified_its_range_is_given():
     two = mean(reports, BinaryResponse(0.75, 0.75))
     np.testing.assert_allclose(same.estimate, two.estimate)
     np.testing.assert_allclose(same.std_error, two.std_error)
-    with pytest.raises(EstimationError, match="only a range"):
-        mean(reports, merged, by=GROUP)
     with pytest.raises(NotIdentifiedError):
         frequencies(reports, merged)
 

@@ -50,7 +50,7 @@ from discreet.estimate.expectation import expectation
 from discreet.estimate.frequencies import frequencies
 from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.grouped import GroupedFrequencies
-from discreet.estimate.identified import FrequencyBounds, Range
+from discreet.estimate.identified import FrequencyBounds, GroupedBounds, Range, Ranges
 from discreet.estimate.independence import IndependenceTest
 from discreet.estimate.joint.table import JointTable, joint_table
 from discreet.estimate.likelihood import (
@@ -89,6 +89,7 @@ __all__ = [
     "CrossTab",
     "Frequencies",
     "FrequencyBounds",
+    "GroupedBounds",
     "GroupedFrequencies",
     "IndependenceTest",
     "JointTable",
@@ -102,6 +103,7 @@ __all__ = [
     "Quantiles",
     "RandomInterceptRegression",
     "Range",
+    "Ranges",
     "Ratios",
     "Replicated",
     "Statistic",

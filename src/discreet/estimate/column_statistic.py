@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate.collecting import group_names
 from discreet.estimate.debiased_scores import Scores
 from discreet.estimate.frequencies import frequencies
-from discreet.estimate.identified import Range
+from discreet.estimate.identified import FrequencyBounds, GroupedBounds, Range, Ranges
 from discreet.estimate.linearised_means import ScoreMeans
 from discreet.estimate.scored_column import Function, numbers_of, score_means, scored_column
 from discreet.estimate.statistic import Statistic, few_rows_notes, single_row_notes
@@ -30,7 +31,7 @@ def column_statistic(
     target: str,
     aside: Mapping[str, Any],
     values: Mapping[str, Any],
-) -> Statistic | Range:
+) -> Statistic | Range | Ranges:
     """One of mean, total and expectation.
 
     Parameters
@@ -153,27 +154,36 @@ def _range(
     target: str,
     aside: Mapping[str, Any],
     values: Mapping[str, Any],
-) -> Range:
-    """What is left where the channel does not identify the mean: the range of it."""
-    if what == "total" or aside["by"] is not None:
-        raise EstimationError(
-            "the design does not identify this mean, only a range of it: ask for the mean of all rows, without groups "
-            "and totals"
-        )
-    bounds = frequencies(
+) -> Range | Ranges:
+    """What is left where the channel does not identify the mean: the range of it, overall or by group."""
+    bounds: FrequencyBounds | GroupedBounds = frequencies(
         *source,
-        weights=aside["weights"],
-        strata=aside["strata"],
-        clusters=aside["clusters"],
+        **aside,
         designs=values["designs"],
         labels=values["labels"],
         method="bounds",
         target=target,
-        fpc=aside["fpc"],
     )
-    if function is None:
-        return bounds.mean(positions=values["positions"])
-    numbers = numbers_of(bounds.channels, values["positions"], function, bounds.column)
-    if np.isnan(numbers).any():
-        raise EstimationError("the range of an expectation needs a number for every value, and the blank has none")
-    return bounds.functional(numbers)
+
+    def asked(part: FrequencyBounds) -> Range:
+        if function is None:
+            found = part.mean(positions=values["positions"])
+        else:
+            numbers = numbers_of(part.channels, values["positions"], function, part.column)
+            if np.isnan(numbers).any():
+                raise EstimationError(
+                    "the range of an expectation needs a number for every value, and the blank has none"
+                )
+            found = part.functional(numbers)
+        if what != "total":
+            return found
+        if part.evidence.weights is not None:
+            raise EstimationError(
+                "the design identifies only a range of this mean: its total in the population is the range of the mean "
+                "times the number of people"
+            )
+        return found.times(part.n, found.what.replace("mean", "total", 1))
+
+    if isinstance(bounds, FrequencyBounds):
+        return asked(bounds)
+    return replace(bounds.each(asked), notes=bounds.notes)

@@ -18,7 +18,7 @@ from discreet.estimate.columns import ArrayColumn, Column, ReleaseColumn
 from discreet.estimate.frequencies import frequencies
 from discreet.estimate.frequency_distribution import frequency_distribution
 from discreet.estimate.frequency_estimator import estimate_from
-from discreet.estimate.identified import FrequencyBounds, Range
+from discreet.estimate.identified import FrequencyBounds, GroupedBounds, Range, Ranges
 from discreet.estimate.quantile_result import Quantiles, quantiles
 from discreet.estimate.rows import Rows, is_release
 from discreet.estimate.scored_column import NumberColumn, as_numbers
@@ -45,7 +45,7 @@ def quantile(
     labels: Any = None,
     target: str = "population",
     fpc: Any = None,
-) -> Quantiles | Range:
+) -> Quantiles | Range | Ranges:
     """A quantile of a column: the smallest value that at least the share p of people do not exceed.
 
     The estimated distribution function is inverted, and so are tests about it: the interval holds the values that
@@ -66,7 +66,8 @@ def quantile(
     Returns
     -------
     Quantiles
-        Or the :class:`Range` of the quantile where the channel does not tell all values apart.
+        Or the :class:`Range` of the quantile where the channel does not tell all values apart, with groups one for each
+        in :class:`Ranges`.
 
     Examples
     --------
@@ -100,12 +101,8 @@ def quantile(
     try:
         _ = channels.inverse
     except NotIdentifiedError:
-        if by is not None:
-            raise EstimationError(
-                "the design identifies only a range of this quantile: ask for that of all rows, without groups"
-            ) from None
-        more: dict[str, Any] = {"designs": designs, "labels": labels, "target": target}
-        bounds: FrequencyBounds = frequencies(reports, mechanism, **given, **more, method="bounds")
+        more: dict[str, Any] = {"by": by, "designs": designs, "labels": labels, "target": target}
+        bounds: FrequencyBounds | GroupedBounds = frequencies(reports, mechanism, **given, **more, method="bounds")
         return bounds.quantile(p)
     return _of_list(release, total, column, channels, numbers, p, target, aside, name, value_names(channels.labels))
 

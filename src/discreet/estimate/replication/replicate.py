@@ -12,7 +12,7 @@ from discreet.arguments import Floats
 from discreet.errors import DiscreetError, EstimationError
 from discreet.estimate import display
 from discreet.estimate.calibration import Calibration
-from discreet.estimate.identified import FrequencyBounds, Range
+from discreet.estimate.identified import FrequencyBounds, GroupedBounds, Range, Ranges
 from discreet.estimate.quantile_result import Quantiles
 from discreet.estimate.replication.result import Replicated
 from discreet.estimate.replication.reweighted import Reweighted
@@ -122,7 +122,7 @@ def replicate(
 
 def _refuse(full: Any, method: str) -> None:
     """What no replicates show the error of."""
-    if isinstance(full, (Range, FrequencyBounds)):
+    if isinstance(full, (Range, Ranges, FrequencyBounds, GroupedBounds)):
         raise EstimationError(
             "the design does not identify this quantity but confines it to a range, which has no standard error: ask "
             "for it without replication, for the range with its sampling error"
