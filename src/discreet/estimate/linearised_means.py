@@ -34,6 +34,7 @@ from discreet.errors import EstimationError
 from discreet.estimate.calibrated_variance import AuxiliarySums
 from discreet.estimate.finite_population import PopulationSizes
 from discreet.estimate.rows import Batch
+from discreet.estimate.satterthwaite import degrees_of_strata
 from discreet.estimate.survey import Roles, auxiliary_products, refuse_single_units
 from discreet.estimate.tally import GroupIndex, LabelIndex, PairIndex
 
@@ -61,7 +62,8 @@ class ScoreMeans:
     total_covariance : array or None
         Of Horvitz and Thompson's totals ``Σ w_i z_i``, where there are weights.
     degrees_of_freedom : array (groups,)
-        Clusters minus strata, or n − 1 for a simple random sample; infinite given the table.
+        Of the variance over strata (:mod:`discreet.estimate.satterthwaite`), n − 1 for a simple random sample; infinite
+        given the table.
     kish : array (groups,)
         ``(Σw)²/Σw²``.
     simple : array (groups·k, groups·k) or None
@@ -184,7 +186,7 @@ class ScoreSums:
             means=means,
             covariance=covariance,
             total_covariance=totals,
-            degrees_of_freedom=self._degrees(unit, place, n),
+            degrees_of_freedom=self._degrees(unit, place, n, means, weight),
             kish=weight**2 / squares,
             simple=self._same_size(by_group, n, weight, means) if self._is_survey else None,
             may_exceed_n=self._is_survey and (self._roles.fpc or self._roles.rule is not None),
@@ -248,7 +250,7 @@ class ScoreSums:
             by_stratum = np.zeros((units_in.size, groups * k))
             np.add.at(by_stratum, stratum_of, by_unit)
         else:  # every row is a unit of its own, and in one group only
-            middle = _diagonal_blocks(self._row_squares(unit, place, own_centre, own_total, factor, groups))
+            middle = _diagonal_blocks(self._row_squares(unit, place, centre, total, factor))
             by_stratum = by_unit
             if slopes is not None:
                 crossed = self._with_auxiliary(place, centre, total, factor[stratum_of[unit]], 0) @ slopes
@@ -280,31 +282,43 @@ class ScoreSums:
         moments = self._with_auxiliary(place, centre, total, np.ones(place.size), 1)
         return np.asarray(self._roles.rule.inverse @ moments.T)
 
-    def _row_squares(
-        self, unit: Ints, place: Ints, centre: Floats, total: Floats, factor: Floats, groups: int
-    ) -> Floats:
+    def _row_squares(self, unit: Ints, place: Ints, centre: Floats, total: Floats, factor: Floats) -> Floats:
         """``Σ_i u_i u_iᵀ`` of every group, the rows of a stratum times its factor."""
-        k, sums = self._width, self._sums
-        first, crossed = self._second(sums, 3 + 2 * k), sums[3 + k : 3 + 2 * k].T[:, :, None] * centre[:, None, :]
-        squares = first - crossed - crossed.transpose(0, 2, 1)
-        squares = squares + sums[2][:, None, None] * centre[:, :, None] * centre[:, None, :]
-        squares = squares * (factor[unit] / total**2)[:, None, None]
-        out = np.zeros((groups, k, k))
-        np.add.at(out, place, squares)
+        out = np.zeros((len(centre), self._width, self._width))
+        np.add.at(out, place, self._squares(place, centre, total) * factor[unit][:, None, None])
         return out
 
-    def _degrees(self, unit: Ints, place: Ints, n: Ints) -> Floats:
-        """Clusters (or rows) minus strata in which the group has any; infinite given the table."""
-        groups = n.size
+    def _squares(self, place: Ints, centre: Floats, total: Floats) -> Floats:
+        """``Σ_i u_i u_iᵀ`` of every block."""
+        k, sums, own = self._width, self._sums, centre[place]
+        first, crossed = self._second(sums, 3 + 2 * k), sums[3 + k : 3 + 2 * k].T[:, :, None] * own[:, None, :]
+        squares = first - crossed - crossed.transpose(0, 2, 1)
+        squares = squares + sums[2][:, None, None] * own[:, :, None] * own[:, None, :]
+        return np.asarray(squares / (total[place] ** 2)[:, None, None])
+
+    def _degrees(self, unit: Ints, place: Ints, n: Ints, means: Floats, weight: Floats) -> Floats:
+        """Of the variance of every group, at most units minus strata in which it has any; infinite given the table."""
+        groups, k = means.shape
         if self._target == "table":
             return np.full(groups, math.inf)
         if not self._is_survey:
             return np.asarray(np.maximum(n - 1.0, 1.0))
-        stratum_of, _ = self._units_by_stratum()
+        stratum_of, units_in = self._units_by_stratum()
         rows = np.ones(unit.size) if self._roles.clusters else self._sums[0]
         units = np.bincount(place, rows, groups)
         pairs = np.unique(np.stack([place, stratum_of[unit]]), axis=1)
-        return np.asarray(np.maximum(units - np.bincount(pairs[0], minlength=groups), 1.0))
+        most = np.asarray(units - np.bincount(pairs[0], minlength=groups), float)
+        if units_in.size == 1:
+            return np.asarray(np.maximum(most, 1.0))
+        squares, sums = np.zeros((units_in.size, groups, k)), np.zeros((units_in.size, groups, k))
+        residual = (self._sums[3 : 3 + k].T - self._sums[1][:, None] * means[place]) / weight[place][:, None]
+        own = residual**2
+        if not self._roles.clusters:
+            own = np.diagonal(self._squares(place, means, weight), axis1=1, axis2=2)
+        np.add.at(squares, (stratum_of[unit], place), own)
+        np.add.at(sums, (stratum_of[unit], place), residual)
+        by_stratum = (squares - sums**2 / units_in[:, None, None]) * (units_in / (units_in - 1))[:, None, None]
+        return np.asarray(degrees_of_strata(by_stratum, units_in, most[:, None]).min(axis=1))
 
 
 def _grown(earlier: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:

@@ -134,8 +134,10 @@ class Linearised(Spread):
         Weights by report in each stratum.
     factors : array (H,)
         k_h/m_h.
-    clusters, degrees : int
-        Clusters that have a row here, and clusters minus strata.
+    clusters : int
+        Clusters that have a row here.
+    degrees : float
+        Degrees of freedom, at most clusters minus strata (:mod:`discreet.estimate.satterthwaite`).
     kish : float
         ``(ΣW_c)²/ΣW_c²``, the effective number of clusters.
     """
@@ -148,13 +150,13 @@ class Linearised(Spread):
     strata: Floats
     factors: Floats
     clusters: int
-    degrees: int
+    degrees: float
     kish: float
 
     @property
     def degrees_of_freedom(self) -> float:
-        """Clusters minus strata."""
-        return float(self.degrees)
+        """Clusters minus strata, fewer where few clusters make most of the variance."""
+        return self.degrees
 
     def variances(self, correction: Inverse) -> Floats:
         """The diagonal of A S Aᵀ."""

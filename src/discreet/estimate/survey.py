@@ -14,6 +14,7 @@ from discreet.estimate.calibrated_variance import AuxiliarySums, Calibrated
 from discreet.estimate.evidence import Evidence
 from discreet.estimate.finite_population import FiniteSample, PopulationSizes
 from discreet.estimate.rows import Batch, WeightRule, weight_rule
+from discreet.estimate.satterthwaite import degrees_of_strata
 from discreet.estimate.spread import Linearised
 from discreet.estimate.tally import Cells, GroupIndex, Ints, LabelIndex, PairIndex, count_reports
 
@@ -182,11 +183,29 @@ class SurveyTally:
             strata=strata.reshape(clusters_in.size, self._reports),
             factors=factor / clusters_in,
             clusters=used,
-            degrees=max(used - used_strata, 1),
+            degrees=self._degrees(unit, report, sums, weights / total, max(used - used_strata, 1)),
             kish=kish,
         )
         notes = self._survey_notes(used, used_strata)
         return (survey if self._roles.rule is None else self._calibrated(survey, unit, report, sums, factor)), notes
+
+    def _degrees(self, unit: Ints, report: Ints, sums: Floats, shares: Floats, most: int) -> float:
+        """Degrees of freedom of the variance of all shares together, ``Σ_y Var(p̂_y)``."""
+        stratum_of, units_in = self._clusters_by_stratum()
+        if units_in.size == 1:
+            return float(most)
+        _, weight, square = sums[:3]
+        stratum, size, length = stratum_of[unit], units_in.size, float(shares @ shares)
+        if self._roles.clusters:  # Σ_y (W_cy − p_y W_c)² of every cluster, in two sums over its cells
+            whole = _sums(unit, weight, stratum_of.size)
+            own = _sums(unit, weight**2 - 2 * weight * shares[report] * whole[unit], stratum_of.size)
+            squares = _sums(stratum_of, own + length * whole**2, size)
+        else:
+            squares = _sums(stratum, square * (1 - 2 * shares[report] + length), size)
+        cells = _sums(stratum * self._reports + report, weight, size * self._reports).reshape(size, self._reports)
+        between = np.sum((cells - np.outer(cells.sum(axis=1), shares)) ** 2, axis=1)
+        by_stratum = (squares - between / units_in) * (units_in / (units_in - 1))
+        return float(degrees_of_strata(by_stratum, units_in, float(most)))
 
     def _calibrated(self, plain: Linearised, unit: Ints, report: Ints, sums: Floats, factor: Floats) -> Calibrated:
         """The same spread, as that of residuals from what is known."""
