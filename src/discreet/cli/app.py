@@ -15,6 +15,7 @@ from discreet.cli.design import design_command
 from discreet.cli.estimate import estimate_app
 from discreet.cli.examples import add_examples
 from discreet.cli.keys import keys_app
+from discreet.cli.noncompliance import add_noncompliance
 from discreet.cli.plan import plan_command
 from discreet.cli.release import release_command
 from discreet.cli.show import show_command
@@ -38,6 +39,7 @@ app.command("release")(release_command)
 app.command("collect")(collect_command)
 add_statistics(estimate_app)
 add_calibration(estimate_app)
+add_noncompliance(estimate_app)
 app.add_typer(estimate_app, name="estimate")
 app.command("show")(show_command)
 add_running(survey_app)

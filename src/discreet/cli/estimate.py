@@ -37,7 +37,9 @@ def frequencies_command(
             "by default."
         ),
     ] = None,
-    method: Annotated[str, typer.Option(help="unbiased, or mle: maximum likelihood on the simplex.")] = "unbiased",
+    method: Annotated[
+        str, typer.Option(help="unbiased; mle: maximum likelihood on the simplex; bounds: ranges.")
+    ] = "unbiased",
     target: Annotated[
         str, typer.Option(help="population: sampling and randomisation error; table: randomisation only.")
     ] = "population",
