@@ -35,6 +35,8 @@ SMALL_EXPECTED = 5
 #: The exact variance of Pearson's χ² needs more people than this.
 _LEAST_FOR_MOMENTS = 3
 ONE_REPORT = "a column has only one report: independence cannot be tested"
+#: A statistic whose variance is below this share of its squared mean is the same in every table, but for rounding.
+_CONSTANT = 1e-12
 #: Relative size below which an eigenvalue counts as zero.
 _RANK_TOLERANCE = 1e-10
 
@@ -134,6 +136,11 @@ def chi_square_tail(statistic: float, df: float) -> float:
 
 def matched_tail(statistic: float, mean: float, variance: float) -> float:
     """The same for the multiple of a χ² with this mean and variance, degrees of freedom 2·mean²/variance."""
+    if variance <= _CONSTANT * mean**2:
+        raise EstimationError(
+            "independence cannot be tested: every table with as many of each report has the same statistic (most "
+            "reports occurred once only)"
+        )
     return chi_square_tail(2 * mean * statistic / variance, 2 * mean**2 / variance)
 
 
