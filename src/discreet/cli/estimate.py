@@ -24,7 +24,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 @command
 def frequencies_command(
     path: File,
-    column: Annotated[str, typer.Argument(help="A randomised column.")],
+    column: Annotated[str, typer.Argument(help="A randomised or public column.")],
     by: Annotated[
         list[str] | None,
         typer.Option(help="A public column: one estimate per group. Again for the combinations of several columns."),
@@ -56,7 +56,7 @@ def frequencies_command(
     master: Master = None,
     as_json: Json = False,
 ) -> None:
-    """How frequent each value of a randomised column is.
+    """How frequent each value of a column is.
 
     The mechanism is read from the manifest and corrected for; survey weights, strata and clusters named in the
     manifest are used. A release in a folder can be counted by Apache Spark:

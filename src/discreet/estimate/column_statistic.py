@@ -11,6 +11,7 @@ import numpy as np
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError, NotIdentifiedError
+from discreet.estimate import display
 from discreet.estimate.collecting import group_names
 from discreet.estimate.debiased_scores import Scores
 from discreet.estimate.frequencies import frequencies
@@ -18,6 +19,7 @@ from discreet.estimate.identified import FrequencyBounds, GroupedBounds, Range, 
 from discreet.estimate.linearised_means import ScoreMeans
 from discreet.estimate.scored_column import Function, numbers_of, score_means, scored_column
 from discreet.estimate.statistic import Statistic, few_rows_notes, single_row_notes
+from discreet.estimate.value_numbers import NOBODY_KNOWN
 
 _NEGATIVE = (
     "a plug-in variance given the table came out negative: there are too few reports for a standard error of this kind"
@@ -69,6 +71,9 @@ def column_statistic(
     elif negative.any():
         covariance[negative, :] = covariance[:, negative] = np.nan
         notes += (_NEGATIVE,)
+    lost = [display.label_text(label) for label, value in zip(means.labels, estimate, strict=True) if np.isnan(value)]
+    if lost:
+        notes += (f"groups without an estimate, since {NOBODY_KNOWN}: {', '.join(lost[: display.SHOWN])}",)
     variances = None
     if what != "total" or counted:
         people = means.weight if counted else np.ones(means.n.size)
@@ -123,10 +128,11 @@ def _simple_variance(what: str, means: ScoreMeans, centre: float) -> Floats | No
 
 
 def _ratio(means: ScoreMeans, centre: float) -> tuple[Floats, Floats]:
-    """``centre + m₁/m₂`` of every group, with its covariance by the delta method."""
+    """``centre + m₁/m₂`` of every group, with its covariance by the delta method; nan where m₂ is not positive."""
     own, known = means.means[:, 0], means.means[:, 1]
-    if (known <= 0).any():
-        raise EstimationError("the corrected share of people whose value is known is not positive: too few reports")
+    if (known <= 0).all():
+        raise EstimationError(NOBODY_KNOWN)
+    known = np.where(known > 0, known, np.nan)
     gradient = np.stack([1 / known, -own / known**2], axis=1)
     return centre + own / known, _carried(gradient, means.covariance)
 

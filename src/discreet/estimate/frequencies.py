@@ -12,7 +12,7 @@ from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.channels import Channels
 from discreet.estimate.collecting import collect, group_names, left_out_note, survey_columns
-from discreet.estimate.columns import ArrayColumn, ReleaseColumn
+from discreet.estimate.columns import ArrayColumn, PublicColumn, ReleaseColumn, listed_column
 from discreet.estimate.contamination import checked_share
 from discreet.estimate.evidence import Evidence
 from discreet.estimate.frequency_estimator import estimate_from
@@ -108,8 +108,8 @@ def frequencies(
         Report codes; or a release, whose manifest says how each column was randomised. A release is read batch
         by batch, in bounded memory.
     mechanism : FiniteMechanism, dict or str
-        What randomised the reports; with a release, the name of the column. A dict from names to mechanisms,
-        together with ``designs``, when rows were asked in different ways.
+        What randomised the reports; with a release, the name of the column, private or public. A dict from names to
+        mechanisms, together with ``designs``, when rows were asked in different ways.
     counts : array of int, optional
         How often each report occurred, in place of the reports.
     weights : array or column name, optional
@@ -181,7 +181,7 @@ def frequencies(
         return suspected(estimate_from(counted, channels, method, target), contamination)
     if reports is None:
         raise EstimationError("either reports or counts must be given")
-    column: ArrayColumn | ReleaseColumn
+    column: ArrayColumn | ReleaseColumn | PublicColumn
     if is_release(reports):
         release, total = reports, int(reports.rows)
         column = _release_column(release, mechanism, designs, labels)
@@ -222,9 +222,9 @@ def _checked_counts(counts: ArrayLike, channels: Channels) -> NDArray[np.int64]:
     return given.astype(np.int64)
 
 
-def _release_column(release: Any, column: Any, designs: Any, labels: Any) -> ReleaseColumn:
+def _release_column(release: Any, column: Any, designs: Any, labels: Any) -> ReleaseColumn | PublicColumn:
     if not isinstance(column, str):
         raise EstimationError('name a column of the release: frequencies(release, "column")')
     if designs is not None or labels is not None:
         raise EstimationError("designs and labels of a release come from its manifest")
-    return ReleaseColumn(release, column)
+    return listed_column(release, column)

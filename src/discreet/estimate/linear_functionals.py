@@ -20,7 +20,7 @@ from discreet.estimate.calibrated_variance import Calibrated
 from discreet.estimate.channels import Channels
 from discreet.estimate.spread import Multinomial
 from discreet.estimate.statistic import Statistic, single_row_notes
-from discreet.estimate.value_numbers import place_notes, value_numbers
+from discreet.estimate.value_numbers import NOBODY_KNOWN, place_notes, value_numbers
 
 if TYPE_CHECKING:
     from discreet.estimate.frequency_table import Frequencies
@@ -53,7 +53,7 @@ def mean_of_frequencies(result: Frequencies, positions: ArrayLike | None) -> Sta
     known = ~np.isnan(numbers)
     share = float(result.estimate[known].sum())
     if share <= 0:
-        raise EstimationError("the corrected share of people whose value is known is not positive: too few reports")
+        raise EstimationError(NOBODY_KNOWN)
     mean = float(numbers[known] @ result.estimate[known]) / (share if not known.all() else 1.0)
     if known.all():
         return _statistic(result, "mean", mean, numbers, place_notes(result.channels.labels, positions))

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError, NotIdentifiedError, ReleaseError
+from discreet.estimate import display
 from discreet.estimate.box_distribution import BoxDistribution, BoxThresholds
 from discreet.estimate.channels import Channels
 from discreet.estimate.collecting import collect, group_names, left_out_note, survey_columns
@@ -23,7 +24,7 @@ from discreet.estimate.quantile_result import Quantiles, quantiles
 from discreet.estimate.rows import Rows, is_release
 from discreet.estimate.scored_column import NumberColumn, as_numbers
 from discreet.estimate.survey import Roles
-from discreet.estimate.value_numbers import value_names, value_numbers
+from discreet.estimate.value_numbers import NOBODY_KNOWN, value_names, value_numbers
 from discreet.manifest import NumericBlock
 from discreet.mechanisms import GeneralizedResponse, RecordMechanism
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
@@ -146,6 +147,12 @@ def _of_list(
     if not parts:
         raise EstimationError("there are no reports to estimate from (n = 0)")
     told = dict.fromkeys(note for _, part in evidence for note in part.notes)  # each once, whatever the groups
+    if len(parts) > 1:  # a group of nobody with a number does not keep the others from having theirs
+        known = [float(part.estimate[~np.isnan(numbers)].sum()) > 0 for _, part in parts]
+        lost = [display.label_text(label) for (label, _), kept in zip(parts, known, strict=True) if not kept]
+        if lost and len(lost) < len(parts):
+            told[f"groups left out, since {NOBODY_KNOWN}: {', '.join(lost[: display.SHOWN])}"] = None
+            parts = [one for one, kept in zip(parts, known, strict=True) if kept]
     return quantiles(
         p=p,
         column=name,
