@@ -11,6 +11,7 @@ from discreet import estimate
 FUNCTIONS = {
     "binary_regression": ["X", "y", "p00", "p11", "link", "weights", "offset", "clusters", "names"],
     "binary_regression_batches": ["batches"],
+    "calibrate": ["release", "totals", "method"],
     "compare": ["fits", "level", "method"],
     "correlation": ["release", "first", "second"],
     "crosstab": ["release", "rows", "columns", "layers"],
@@ -30,6 +31,7 @@ FUNCTIONS = {
 }
 RESULTS = {
     "BinaryRegression",
+    "Calibration",
     "Comparison",
     "ComplianceTest",
     "Contrast",
@@ -38,6 +40,7 @@ RESULTS = {
     "CrossTab",
     "Frequencies",
     "FrequencyBounds",
+    "GroupedBounds",
     "GroupedFrequencies",
     "IndependenceTest",
     "JointTable",
@@ -51,6 +54,7 @@ RESULTS = {
     "Quantiles",
     "RandomInterceptRegression",
     "Range",
+    "Ranges",
     "Ratios",
     "Replicated",
     "Statistic",

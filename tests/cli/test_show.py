@@ -72,8 +72,8 @@ def test_what_can_be_asked_depends_on_the_column(released):
     assert "ranges" in asked["band"].caveat
     assert asked["x"].estimates == ("mean", "quantile", "regression")
     assert "frequencies" in asked["smokes"].estimates
-    assert asked["age"].estimates == ("mean", "quantile")
-    assert not asked["sex"].estimates
+    assert asked["age"].estimates == ("frequencies", "mean", "quantile")
+    assert asked["sex"].estimates == ("frequencies",)
 
 
 def test_the_page_for_people_says_who_is_protected(released):

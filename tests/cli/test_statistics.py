@@ -52,7 +52,7 @@ def test_one_number_about_a_column(released, ending):
     code, text, _ = run("mean", path, "hours", "--level", 0.9)
     assert code == 0
     assert 'Mean of "hours" of the population, n = 3,000' in text
-    assert "90 % interval (wald)" in text
+    assert "90 % interval (wilson)" in text
     for name in ("mean", "total", "quantile"):
         code, text, _ = run(name, path, "age", "--by", "town", "--json")
         data = json.loads(text)

@@ -40,14 +40,14 @@ def frequencies(**more: Any) -> Any:
     return estimate.frequencies(sample()["three"], THREE, labels=["a", SCRIPT, "c"], **more)
 
 
-def bounds() -> Any:
+def bounds(**more: Any) -> Any:
     blurred = ChannelResponse([["1/2", "1/2"], ["1/2", "1/2"], ["1/4", "3/4"]])
-    return estimate.frequencies(sample()["yes"], blurred, labels=[0, 1, 2], method="bounds")
+    return estimate.frequencies(sample()["yes"], blurred, labels=[0, 1, 2], method="bounds", **more)
 
 
-def labelled_bounds() -> Any:
+def labelled_bounds(**more: Any) -> Any:
     blurred = ChannelResponse([["1/2", "1/2"], ["1/2", "1/2"], ["1/4", "3/4"]])
-    return estimate.frequencies(sample()["yes"], blurred, labels=["a", SCRIPT, "c"], method="bounds")
+    return estimate.frequencies(sample()["yes"], blurred, labels=["a", SCRIPT, "c"], method="bounds", **more)
 
 
 def crosstab() -> Any:
@@ -166,7 +166,10 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "CrossTab": crosstab,
     "JointTable": lambda: estimate.joint_table(*joint(), (0, 1), labels=[["no", SCRIPT], ["no", "yes"]]),
     "FrequencyBounds": labelled_bounds,
+    "GroupedBounds": lambda: labelled_bounds(by=sample()["group"]),
     "Range, mean": lambda: bounds().mean(),
+    "Ranges": lambda: bounds(by=sample()["group"]).mean(),
+    "Ranges, quantile": lambda: bounds(by=sample()["group"]).quantile(0.5),
     "Range, quantile": lambda: bounds().quantile(0.5),
     "BinaryRegression": regression,
     "MultinomialRegression": lambda: multinomial_regression(
@@ -180,6 +183,12 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "Ratios": lambda: regression().odds_ratios(),
     "MarginalEffects": lambda: regression().marginal_effects(),
     "Statistic": lambda: estimate.mean(sample()["three"], THREE),
+    "Statistic, calibrated": lambda: estimate.mean(
+        sample()["three"],
+        THREE,
+        by=sample()["group"],
+        weights=estimate.calibrate({"a": sample()["group"]}, {"a": {SCRIPT: 500, "south": 700}}),
+    ),
     "Statistic, groups": lambda: estimate.mean(sample()["three"], THREE, by=sample()["group"]),
     "Statistic, share": lambda: estimate.mean(sample()["yes"], ASKED, by=[sample()["group"], sample()["three"]]),
     "Statistic, total": lambda: estimate.total(sample()["three"], THREE, weights=sample()["weights"]),
@@ -208,6 +217,7 @@ SHOWN: dict[str, Callable[[], Any]] = {
         sample()["yes"], sample()["no"], ASKED, ASKED, clusters=np.arange(N) % 50
     ).chi_square(),
     "GoodnessOfFit": lambda: regression().goodness_of_fit(),
+    "Calibration": lambda: estimate.calibrate({"a": sample()["group"]}, {"a": {SCRIPT: 500, "south": 700}}),
 }
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import EstimationError, Randomness, estimate
+from discreet import EstimationError, Plan, Randomness, estimate, release
+from discreet.estimate.pair_scores import POWERS, BothColumns, pair_scores
+from discreet.estimate.scored_column import scored_column
 from discreet.mechanisms import BinaryResponse, GeneralizedResponse
 
 ASKED = BinaryResponse("0.8", "0.7")
@@ -174,3 +177,95 @@ def test_what_cannot_be_a_population(fpc, said):
         with pytest.raises(EstimationError) as error:
             function(data["reports"], ASKED, **aside, fpc=fpc)
         assert said in str(error.value)
+
+
+def two_columns(first, second, together=None):
+    """A release of two numbers, apart or together, each with its mechanism."""
+    rng = np.random.default_rng(15)
+    n = 1_500
+    x = rng.choice([0, 1, 4], n, p=[0.5, 0.3, 0.2])
+    y = np.where(rng.random(n) < 0.6, x, rng.choice([0, 1, 4], n))
+    plan = {"private": [{"columns": ["x", "y"], **together}] if together else [{"columns": ["x"], **first}]}
+    if second is not None:
+        plan["private"].append({"columns": ["y"], **second})
+    elif together is None:
+        plan["public"] = [{"columns": ["y"]}]
+    table = pa.table({"x": x.astype(float), "y": y.astype(float)})
+    return lambda seed: release(table, Plan.from_dict(plan), randomness=Randomness.seeded(seed))
+
+
+LISTED = {"domain": {"ordinal": [0.0, 1.0, 4.0]}, "mechanism": "randomized-response", "epsilon": 3.0}
+NOISE = {"mechanism": "zero-inflated-laplace", "epsilon": 6.0, "delta": 0.3}
+NOISY = {**NOISE, "domain": {"box": {"low": [0], "high": [4]}}, "zero_probability": 0.2}
+BOTH = {"domain": {"box": {"low": [0, 0], "high": [4, 4]}}, **NOISE}
+PAIRS = {
+    "two lists": (LISTED, LISTED),
+    "a list and a public column": (LISTED, None),
+    "one joint block": (None, None, {"domains": [LISTED["domain"]] * 2, "mechanism": "joint", "epsilons": [3.0, 3.0]}),
+}
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+def test_correlations_of_a_census_vary_by_the_randomisation_alone(kind):
+    """With fpc = 1 the stated error is the spread over fresh randomisations of one table; without, it is larger.
+
+    120 randomisations: a ratio outside [.75, 1.3] has a chance below 1e-4 for a normal law, and the seeds are fixed.
+    """
+    make = two_columns(*PAIRS[kind])
+    found, stated, free = [], [], []
+    for seed in range(120):
+        private = make(seed)
+        one = estimate.correlation(private, "x", "y", fpc=1.0)
+        assert not any("not used" in note for note in one.notes)
+        found.append(float(one))
+        stated.append(one.std_error[0] ** 2)
+        free.append(estimate.correlation(private, "x", "y").std_error[0] ** 2)
+    assert 0.75 < np.sqrt(np.mean(stated)) / np.std(found) < 1.3
+    assert np.mean(free) > np.mean(stated)
+
+
+@pytest.mark.parametrize("plan", [(NOISY, NOISY), (None, None, {**BOTH, "zero_probability": 0.2}), (LISTED, NOISY)])
+def test_products_of_noisy_numbers_are_unbiased(plan):
+    """Of everybody with the same two truths the debiased ``x^a y^b`` have that mean, within 6 Monte Carlo errors."""
+    private = two_columns(*plan)(1)
+    pair = [scored_column(private, name, None, None, None, None, "correlation") for name in "xy"]
+    scores = pair_scores(pair)
+    rows = pa.table({"x": np.full(60_000, 4.0), "y": np.full(60_000, 1.0)})
+    again = Plan.from_dict({"private": _blocks(*plan), "output": {"order": "keep"}})
+    reports = release(rows, again, randomness=Randomness.seeded(2)).to_arrow()
+    read = BothColumns([one.reader for one in pair])
+    values, _ = read.encode(lambda name: reports[name].combine_chunks(), slice(0, 60_000))
+    products = scores.products(values)
+    x, y = (truth - one.scores.centre for truth, one in zip((4.0, 1.0), pair, strict=True))
+    expected = np.array([[x ** (a + c) * y ** (b + d) for c, d in POWERS] for a, b in POWERS])
+    error = products.std(axis=0) / np.sqrt(len(products))
+    assert (np.abs(products.mean(axis=0) - expected) < 6 * error + 1e-3 * np.abs(expected).max()).all()
+    np.testing.assert_allclose(products, products.transpose(0, 2, 1))
+
+
+def _blocks(first, second, together=None):
+    if together:
+        return [{"columns": ["x", "y"], **together}]
+    return [{"columns": ["x"], **first}, {"columns": ["y"], **second}]
+
+
+def test_a_correction_that_correlations_cannot_make_is_said():
+    """Numbers whose noise has no exact records go together in their squares: a note, and the larger error."""
+    private = two_columns(None, None, {**BOTH, "zero_probability": 0.0})(1)
+    ours = estimate.correlation(private, "x", "y", fpc=0.5)
+    assert any("not used for these columns" in note for note in ours.notes)
+    assert ours.std_error == estimate.correlation(private, "x", "y").std_error
+
+
+def test_tests_of_independence_say_that_they_do_without():
+    """They ask how the population came about; the error of every cell is corrected, the test is not."""
+    data = sample()
+    aside = {key: data[key] for key in ("weights", "strata", "clusters")} | {"fpc": data["population"]}
+    other = np.arange(data["reports"].size) % 2
+    table = estimate.crosstab_of_reports(data["reports"], other, ASKED, None, **aside)
+    test = table.chi_square()
+    assert any("correction is not used in the test" in note for note in test.notes)
+    plain = estimate.crosstab_of_reports(data["reports"], other, ASKED, None, **{**aside, "fpc": None})
+    assert test.p_value == plain.chi_square().p_value
+    assert not plain.chi_square().notes
+    assert (table.std_error < plain.std_error).all()

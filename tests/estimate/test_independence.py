@@ -237,3 +237,10 @@ def test_rare_reports_do_not_make_a_clustered_test_timid():
         count += crosstab_of_reports(*reports, mechanism, mechanism, clusters=who).chi_square().p_value < 0.05
     assert binom.cdf(count, runs, 0.05) > 1e-4
     assert binom.sf(count - 1, runs, MOST) > 1e-6
+
+
+def test_a_statistic_that_cannot_vary_is_no_test():
+    """Everybody has a report of their own: all tables with these margins have the same χ², and one sentence says so."""
+    table = crosstab_of_reports(np.arange(6), [0, 1, 0, 1, 1, 0], None, GeneralizedResponse(2, 1.0))
+    with pytest.raises(EstimationError, match="has the same statistic"):
+        table.chi_square()

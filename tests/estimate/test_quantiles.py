@@ -8,7 +8,7 @@ import pytest
 
 from discreet import Box, EstimationError, Grid, Ordinal, Randomness, estimate, release
 from discreet.domains import WithBlank
-from discreet.estimate import Range, correlation, frequencies, quantile
+from discreet.estimate import Range, Ranges, correlation, frequencies, quantile
 from discreet.estimate.correlation import _fieller
 from discreet.estimate.debiased_scores import BoxScores
 from discreet.estimate.frequency_distribution import frequency_distribution
@@ -161,8 +161,14 @@ def test_values_that_are_not_told_apart_have_a_range():
     merged = ChannelResponse([["3/4", "1/4"], ["3/4", "1/4"], ["1/4", "3/4"]])
     found = quantile(RNG.integers(0, 2, 500), merged, 0.5)
     assert isinstance(found, Range)
-    with pytest.raises(EstimationError, match="only a range"):
-        quantile(RNG.integers(0, 2, 500), merged, 0.5, by=RNG.integers(0, 2, 500))
+    reports, groups = RNG.integers(0, 2, 500), RNG.integers(0, 2, 500)
+    by_group = quantile(reports, merged, 0.5, by=groups)
+    assert isinstance(by_group, Ranges)
+    assert list(by_group) == [0, 1]
+    for group in (0, 1):
+        alone = quantile(reports[groups == group], merged, 0.5)
+        assert by_group[group].identified == alone.identified
+        np.testing.assert_array_equal(by_group[group].interval(), alone.interval())
 
 
 @pytest.mark.parametrize(

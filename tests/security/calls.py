@@ -436,6 +436,30 @@ def calls() -> Iterator[Call]:
             "seed": 1,
         },
     )
+    yield Call(
+        "calibrate",
+        estimate.calibrate,
+        {
+            "release": released,
+            "totals": {"town": {"n": 500, "s": 600}},
+            "method": "logit",
+            "people": None,
+            "bounds": (0.2, 5.0),
+            "weights": None,
+        },
+    )
+    yield Call(
+        "calibrate a table",
+        estimate.calibrate,
+        {
+            "release": {"town": data["three"]},
+            "totals": {"town": dict.fromkeys(range(3), 100)},
+            "method": "raking",
+            "people": 300,
+            "bounds": None,
+            "weights": np.ones(60),
+        },
+    )
     yield Call("Frequencies.interval", fit.interval, {"level": 0.95, "method": "wilson"})
     aside = dict.fromkeys(("by", "weights", "strata", "clusters", "fpc", "positions", "designs", "labels"))
     plain = {"reports": data["y"], "mechanism": binary, **aside, "target": "population"}

@@ -24,7 +24,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "design": ("design",),
     "release": ("release",),
     "collect": ("collect",),
-    "estimate": ("estimate", "statistics"),
+    "estimate": ("estimate", "statistics", "calibrate", "noncompliance"),
     "show": ("show",),
     "survey": ("survey", "survey_running", "survey_paper"),
     "audit": ("audit",),

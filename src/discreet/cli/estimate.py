@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.engine import EngineName, Master, opened
+from discreet.cli.calibration import Totals, weighted
+from discreet.cli.engine import EngineName, Master
 from discreet.cli.pictures import Plot, draw
 from discreet.cli.replication import Errors, with_errors
 from discreet.cli.terminal import command, emit, working
@@ -23,7 +24,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 @command
 def frequencies_command(
     path: File,
-    column: Annotated[str, typer.Argument(help="A randomised column.")],
+    column: Annotated[str, typer.Argument(help="A randomised or public column.")],
     by: Annotated[
         list[str] | None,
         typer.Option(help="A public column: one estimate per group. Again for the combinations of several columns."),
@@ -36,7 +37,9 @@ def frequencies_command(
             "by default."
         ),
     ] = None,
-    method: Annotated[str, typer.Option(help="unbiased, or mle: maximum likelihood on the simplex.")] = "unbiased",
+    method: Annotated[
+        str, typer.Option(help="unbiased; mle: maximum likelihood on the simplex; bounds: ranges.")
+    ] = "unbiased",
     target: Annotated[
         str, typer.Option(help="population: sampling and randomisation error; table: randomisation only.")
     ] = "population",
@@ -46,13 +49,14 @@ def frequencies_command(
     contamination: Annotated[
         float, typer.Option(help="Widen the intervals so that they hold although this share of reports was made up.")
     ] = 0.0,
+    totals: Totals = None,
     errors: Errors = "linearised",
     plot: Plot = None,
     engine: EngineName = "local",
     master: Master = None,
     as_json: Json = False,
 ) -> None:
-    """How frequent each value of a randomised column is.
+    """How frequent each value of a column is.
 
     The mechanism is read from the manifest and corrected for; survey weights, strata and clusters named in the
     manifest are used. A release in a folder can be counted by Apache Spark:
@@ -64,7 +68,9 @@ def frequencies_command(
     groups = by or None
     asked: dict[str, Any] = {"method": method, "target": target, "contamination": contamination}
     with working("estimating"):
-        result = with_errors(errors, opened(path, engine, master), lambda r: frequencies(r, column, by=groups, **asked))
+        result = with_errors(
+            errors, weighted(path, engine, master, totals), lambda r: frequencies(r, column, by=groups, **asked)
+        )
         shown: Any = result
         if isinstance(result, Frequencies):
             shown = result if top is None else result.top(top)
@@ -87,6 +93,7 @@ def crosstab_command(
     layers: Annotated[str | None, typer.Argument(help="A third one, of columns that were randomised together.")] = None,
     level: Level = 0.95,
     plot: Plot = None,
+    totals: Totals = None,
     errors: Errors = "linearised",
     engine: EngineName = "local",
     master: Master = None,
@@ -96,7 +103,7 @@ def crosstab_command(
     from discreet.estimate import crosstab
 
     with working("estimating"):
-        released = opened(path, engine, master)
+        released = weighted(path, engine, master, totals)
         if errors != "linearised":
             result: Any = with_errors(errors, released, lambda r: crosstab(r, rows, columns, layers))
             text, found = result.summary(level=level), result.to_dict(level=level)
@@ -156,6 +163,7 @@ def regression_command(
         str | None,
         typer.Option(help="wald (the default), score, profile, wild or simultaneous, where the fit has them."),
     ] = None,
+    totals: Totals = None,
     errors: Errors = "linearised",
     compare: Annotated[bool, typer.Option("--compare", help="Show the naive fit beside the corrected one.")] = False,
     plot: Plot = None,
@@ -179,7 +187,7 @@ def regression_command(
     if errors != "linearised" and interval is not None:
         raise EstimationError("--interval is for linearised errors: leave out --errors")
     with working("fitting"):
-        released = opened(path, engine, master)
+        released = weighted(path, engine, master, totals)
         if errors != "linearised":
             result: Any = with_errors(
                 errors, released, lambda r: regression(formula, r, family, link, missing, method, **options)

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.engine import EngineName, Master, opened
+from discreet.cli.calibration import Totals, weighted
+from discreet.cli.engine import EngineName, Master
 from discreet.cli.estimate import estimate_app
 from discreet.cli.pictures import Plot, draw
 from discreet.cli.replication import Errors, with_errors
@@ -44,6 +45,7 @@ def mean_command(
     compare: Compare = False,
     ratio: Ratio = False,
     plot: Plot = None,
+    totals: Totals = None,
     errors: Errors = "linearised",
     engine: EngineName = "local",
     master: Master = None,
@@ -58,7 +60,9 @@ def mean_command(
 
     groups = by or None
     with working("estimating"):
-        result = with_errors(errors, opened(path, engine, master), lambda r: mean(r, column, by=groups, target=target))
+        result = with_errors(
+            errors, weighted(path, engine, master, totals), lambda r: mean(r, column, by=groups, target=target)
+        )
     _show(result, level, compare, ratio, plot, as_json, interval)
 
 
@@ -74,6 +78,7 @@ def total_command(
     compare: Compare = False,
     ratio: Ratio = False,
     plot: Plot = None,
+    totals: Totals = None,
     errors: Errors = "linearised",
     engine: EngineName = "local",
     master: Master = None,
@@ -87,7 +92,9 @@ def total_command(
 
     groups = by or None
     with working("estimating"):
-        result = with_errors(errors, opened(path, engine, master), lambda r: total(r, column, by=groups, target=target))
+        result = with_errors(
+            errors, weighted(path, engine, master, totals), lambda r: total(r, column, by=groups, target=target)
+        )
     _show(result, level, compare, ratio, plot, as_json, interval)
 
 
@@ -103,6 +110,7 @@ def quantile_command(
     compare: Compare = False,
     ratio: Ratio = False,
     plot: Plot = None,
+    totals: Totals = None,
     errors: Errors = "linearised",
     engine: EngineName = "local",
     master: Master = None,
@@ -113,7 +121,7 @@ def quantile_command(
 
     groups = by or None
     with working("estimating"):
-        chosen = opened(path, engine, master)
+        chosen = weighted(path, engine, master, totals)
         result = with_errors(errors, chosen, lambda r: quantile(r, column, p, by=groups, target=target))
     _show(result, level, compare, ratio, plot, as_json)
 
@@ -125,6 +133,7 @@ def correlation_command(
     first: Name,
     second: Annotated[str, typer.Argument(help="Another one.")],
     level: Level = 0.95,
+    totals: Totals = None,
     errors: Errors = "linearised",
     engine: EngineName = "local",
     master: Master = None,
@@ -134,7 +143,7 @@ def correlation_command(
     from discreet.estimate import correlation
 
     with working("estimating"):
-        result = with_errors(errors, opened(path, engine, master), lambda r: correlation(r, first, second))
+        result = with_errors(errors, weighted(path, engine, master, totals), lambda r: correlation(r, first, second))
         text, data = result.summary(level), result.to_dict(level)
     emit(text, data, as_json)
 

@@ -13,7 +13,8 @@ debiased answers:
 * :func:`crosstab`: ``F̂ = A₁ P̂ A₂ᵀ`` for two columns, with a test of independence that is valid after
   randomisation.
 
-:func:`replicate` gives any of these, and functions of one's own, errors by jackknife, bootstrap or replicate weights.
+:func:`calibrate` makes survey weights that meet known totals, for all of these. :func:`replicate` gives any of these,
+and functions of one's own, errors by jackknife, bootstrap or replicate weights.
 
 :func:`noncompliance` and :func:`noncompliance_regression` are for people who do not follow the design.
 
@@ -32,6 +33,7 @@ Reading order: ``moments`` (one debiased answer), ``spread`` (how shares vary), 
 ``woodruff`` for means and quantiles.
 """
 
+from discreet.estimate.calibration import Calibration, calibrate
 from discreet.estimate.comparison import Comparison, compare
 from discreet.estimate.compliance import (
     ComplianceTest,
@@ -48,7 +50,7 @@ from discreet.estimate.expectation import expectation
 from discreet.estimate.frequencies import frequencies
 from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.grouped import GroupedFrequencies
-from discreet.estimate.identified import FrequencyBounds, Range
+from discreet.estimate.identified import FrequencyBounds, GroupedBounds, Range, Ranges
 from discreet.estimate.independence import IndependenceTest
 from discreet.estimate.joint.table import JointTable, joint_table
 from discreet.estimate.likelihood import (
@@ -78,6 +80,7 @@ from discreet.estimate.value_frequency import ValueFrequency
 __all__ = [
     "Batch",
     "BinaryRegression",
+    "Calibration",
     "Comparison",
     "ComplianceTest",
     "Contrast",
@@ -86,6 +89,7 @@ __all__ = [
     "CrossTab",
     "Frequencies",
     "FrequencyBounds",
+    "GroupedBounds",
     "GroupedFrequencies",
     "IndependenceTest",
     "JointTable",
@@ -99,6 +103,7 @@ __all__ = [
     "Quantiles",
     "RandomInterceptRegression",
     "Range",
+    "Ranges",
     "Ratios",
     "Replicated",
     "Statistic",
@@ -107,6 +112,7 @@ __all__ = [
     "ValueFrequency",
     "binary_regression",
     "binary_regression_batches",
+    "calibrate",
     "compare",
     "correlation",
     "crosstab",

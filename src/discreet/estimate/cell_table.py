@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.frequency_table import Frequencies
+from discreet.estimate.independence import IndependenceTest
 from discreet.estimate.odds import odds_ratio
 from discreet.estimate.result import Result, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
@@ -21,6 +24,11 @@ if TYPE_CHECKING:
 
 #: Columns that stand side by side on a terminal.
 _GRID = 6
+#: A test is about how the population came about, of which the population itself is a sample.
+_NO_CORRECTION = (
+    "the finite-population correction is not used in the test: it asks how the population came about, not about those "
+    "who happen to be in it"
+)
 
 
 class CellTable(Result):
@@ -97,12 +105,14 @@ class CellTable(Result):
         """The odds ratio of two yes/no columns with its interval; see :mod:`discreet.estimate.odds`."""
         return odds_ratio(self.estimate, self.covariance, level)
 
-    def _check_population(self) -> None:
-        """Refuse a test of independence about the table of those who reported."""
+    def _of_the_population(self, test: Callable[[], IndependenceTest]) -> IndependenceTest:
+        """A test of independence, with what is to be said of it; refused about the table of those who reported."""
         if self.target == "table":
             raise EstimationError(
                 'independence is a statement about a population; make the cross-table with target="population"'
             )
+        found = test()
+        return found if self.cells.evidence.finite is None else replace(found, notes=(*found.notes, _NO_CORRECTION))
 
     def heading(self) -> str:
         """What was estimated, from what."""

@@ -27,7 +27,7 @@ def collect(
     return evidence, rows.left_out
 
 
-def declared(given: Any, in_manifest: str | None) -> Any:
+def declared(given: Any, in_manifest: Any) -> Any:
     """What the caller asks for, else what the manifest declares; False turns it off."""
     if given is None:
         return in_manifest
@@ -39,7 +39,10 @@ def survey_columns(
 ) -> dict[str, Any]:
     """What describes the sampling: as the caller asks, else as the manifest of a release declares; and the groups."""
     survey = None if release is None else release.survey
-    names = (None,) * 4 if survey is None else (survey.weight, survey.strata, survey.cluster, survey.fpc)
+    names: tuple[Any, ...] = (None,) * 4
+    if survey is not None:  # of a release under calibrated weights the rule that made them
+        weight = getattr(release, "calibration", survey.weight)
+        names = (weight, survey.strata, survey.cluster, survey.fpc)
     given = {"weights": weights, "strata": strata, "clusters": clusters, "fpc": fpc}
     found = {role: declared(one, name) for (role, one), name in zip(given.items(), names, strict=True)}
     return found | {"groups": groups}

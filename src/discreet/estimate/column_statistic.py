@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,15 @@ import numpy as np
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError, NotIdentifiedError
+from discreet.estimate import display
 from discreet.estimate.collecting import group_names
+from discreet.estimate.debiased_scores import Scores
 from discreet.estimate.frequencies import frequencies
-from discreet.estimate.identified import Range
+from discreet.estimate.identified import FrequencyBounds, GroupedBounds, Range, Ranges
 from discreet.estimate.linearised_means import ScoreMeans
 from discreet.estimate.scored_column import Function, numbers_of, score_means, scored_column
-from discreet.estimate.statistic import Statistic, single_row_notes
+from discreet.estimate.statistic import Statistic, few_rows_notes, single_row_notes
+from discreet.estimate.value_numbers import NOBODY_KNOWN
 
 _NEGATIVE = (
     "a plug-in variance given the table came out negative: there are too few reports for a standard error of this kind"
@@ -29,7 +33,7 @@ def column_statistic(
     target: str,
     aside: Mapping[str, Any],
     values: Mapping[str, Any],
-) -> Statistic | Range:
+) -> Statistic | Range | Ranges:
     """One of mean, total and expectation.
 
     Parameters
@@ -58,6 +62,7 @@ def column_statistic(
             "total is the mean times the number of people"
         )
     means, notes = score_means(column, target, **aside)
+    counted = what == "total" and means.total_covariance is None  # so many times the mean of those who reported
     estimate, covariance = (_total if what == "total" else _ratio)(means, column.scores.centre)
     with np.errstate(invalid="ignore"):
         negative = np.diag(covariance) < 0
@@ -66,9 +71,17 @@ def column_statistic(
     elif negative.any():
         covariance[negative, :] = covariance[:, negative] = np.nan
         notes += (_NEGATIVE,)
+    lost = [display.label_text(label) for label, value in zip(means.labels, estimate, strict=True) if np.isnan(value)]
+    if lost:
+        notes += (f"groups without an estimate, since {NOBODY_KNOWN}: {', '.join(lost[: display.SHOWN])}",)
+    variances = None
+    if what != "total" or counted:
+        people = means.weight if counted else np.ones(means.n.size)
+        variances = _for_intervals(means, column.scores, covariance, people, target)
     groups = tuple(means.labels) if aside["by"] is not None else ()
-    counted = what == "total" and means.total_covariance is None  # so many times the mean of those who reported
     share = (what != "total" or counted) and column.scores.two_valued is not None
+    support = column.scores.support if target == "population" and (what != "total" or counted) else None
+    few = few_rows_notes(groups, means.n) if target == "population" and support is None and not share else ()
     return Statistic(
         what=what,
         column=column.name,
@@ -79,12 +92,27 @@ def column_statistic(
         n=means.n,
         degrees_of_freedom=means.degrees_of_freedom,
         target=target,
-        notes=(*notes, *single_row_notes(groups, means.n, share=share)),
+        notes=(*notes, *single_row_notes(groups, means.n, share=share), *few),
         two_valued=column.scores.two_valued if share else None,
-        finite=means.finite,
+        support=support,
+        may_exceed_n=means.may_exceed_n,
         deviations=column.scores.deviations if what != "total" else None,
+        interval_variance=variances,
         simple_variance=_simple_variance(what, means, column.scores.centre),
     )
+
+
+def _for_intervals(means: ScoreMeans, scores: Scores, covariance: Floats, people: Floats, target: str) -> Floats | None:
+    """The variances that intervals use: with n − 1, and not below what the randomisation alone makes them."""
+    if target != "population":
+        return None
+    found = np.diag(covariance).copy()
+    if means.simple is None:  # a simple random sample
+        found *= means.n / np.maximum(means.n - (1 - scores.lost), 1)
+    if scores.support is None:
+        return found
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.maximum(found, people**2 * scores.support.least / means.kish))
 
 
 def _simple_variance(what: str, means: ScoreMeans, centre: float) -> Floats | None:
@@ -100,10 +128,11 @@ def _simple_variance(what: str, means: ScoreMeans, centre: float) -> Floats | No
 
 
 def _ratio(means: ScoreMeans, centre: float) -> tuple[Floats, Floats]:
-    """``centre + m₁/m₂`` of every group, with its covariance by the delta method."""
+    """``centre + m₁/m₂`` of every group, with its covariance by the delta method; nan where m₂ is not positive."""
     own, known = means.means[:, 0], means.means[:, 1]
-    if (known <= 0).any():
-        raise EstimationError("the corrected share of people whose value is known is not positive: too few reports")
+    if (known <= 0).all():
+        raise EstimationError(NOBODY_KNOWN)
+    known = np.where(known > 0, known, np.nan)
     gradient = np.stack([1 / known, -own / known**2], axis=1)
     return centre + own / known, _carried(gradient, means.covariance)
 
@@ -131,27 +160,36 @@ def _range(
     target: str,
     aside: Mapping[str, Any],
     values: Mapping[str, Any],
-) -> Range:
-    """What is left where the channel does not identify the mean: the range of it."""
-    if what == "total" or aside["by"] is not None:
-        raise EstimationError(
-            "the design does not identify this mean, only a range of it: ask for the mean of all rows, without groups "
-            "and totals"
-        )
-    bounds = frequencies(
+) -> Range | Ranges:
+    """What is left where the channel does not identify the mean: the range of it, overall or by group."""
+    bounds: FrequencyBounds | GroupedBounds = frequencies(
         *source,
-        weights=aside["weights"],
-        strata=aside["strata"],
-        clusters=aside["clusters"],
+        **aside,
         designs=values["designs"],
         labels=values["labels"],
         method="bounds",
         target=target,
-        fpc=aside["fpc"],
     )
-    if function is None:
-        return bounds.mean(positions=values["positions"])
-    numbers = numbers_of(bounds.channels, values["positions"], function, bounds.column)
-    if np.isnan(numbers).any():
-        raise EstimationError("the range of an expectation needs a number for every value, and the blank has none")
-    return bounds.functional(numbers)
+
+    def asked(part: FrequencyBounds) -> Range:
+        if function is None:
+            found = part.mean(positions=values["positions"])
+        else:
+            numbers = numbers_of(part.channels, values["positions"], function, part.column)
+            if np.isnan(numbers).any():
+                raise EstimationError(
+                    "the range of an expectation needs a number for every value, and the blank has none"
+                )
+            found = part.functional(numbers)
+        if what != "total":
+            return found
+        if part.evidence.weights is not None:
+            raise EstimationError(
+                "the design identifies only a range of this mean: its total in the population is the range of the mean "
+                "times the number of people"
+            )
+        return found.times(part.n, found.what.replace("mean", "total", 1))
+
+    if isinstance(bounds, FrequencyBounds):
+        return asked(bounds)
+    return replace(bounds.each(asked), notes=bounds.notes)

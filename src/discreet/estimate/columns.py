@@ -8,12 +8,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.domains import FiniteDomain
 from discreet.domains.columns import as_arrow
-from discreet.errors import DomainError, EstimationError
+from discreet.errors import DomainError, EstimationError, ReleaseError
 from discreet.estimate.channels import Channels
 from discreet.estimate.checks import checked_length, row_of
 from discreet.estimate.tally import LabelIndex, report_codes
 from discreet.manifest.blocks import design_name
+from discreet.mechanisms import GeneralizedResponse
 
 
 class Column(Protocol):
@@ -109,6 +111,11 @@ class ReleaseColumn:
 
     def __init__(self, release: Any, column: str) -> None:
         block = release.block(column)
+        if not isinstance(block.truths_of(column), FiniteDomain):
+            raise EstimationError(
+                f'column "{column}" holds numbers with noise, which have no list of values: ask for its mean, '
+                "quantiles, or the expectation of a function, such as the share above a threshold"
+            )
         self.column = column
         self.value_notes: tuple[str, ...] = block.value_notes
         self._domain = block.reports
@@ -141,11 +148,17 @@ class ReleaseColumn:
 class PublicColumn:
     """A public column of a release, coded in the sorted order of its labels."""
 
-    def __init__(self, name: str, index: LabelIndex, order: Sequence[int]) -> None:
-        self._name = name
-        self._index = index
-        self._rank = np.empty(len(order), np.int64)
-        self._rank[list(order)] = np.arange(len(order))
+    value_notes: tuple[str, ...] = ()
+
+    def __init__(self, release: Any, name: str) -> None:
+        self.column = name
+        self._index = LabelIndex(f'"{name}"', missing_is_a_group=True)
+        for batch, _ in release.counted([name]):
+            self._index.encode(batch.column(0))
+        pairs = self._index.in_order()
+        self.channels = truthful(len(pairs), [label for label, _ in pairs], name)
+        self._rank = np.empty(len(pairs), np.int64)
+        self._rank[[code for _, code in pairs]] = np.arange(len(pairs))
 
     @property
     def reports(self) -> int:
@@ -155,8 +168,26 @@ class PublicColumn:
     @property
     def needs(self) -> list[str]:
         """The column."""
-        return [self._name]
+        return [self.column]
 
     def encode(self, read: Callable[[str], Any], rows: slice) -> tuple[NDArray[Any], None]:
         """Codes of these rows."""
-        return self._rank[self._index.encode(read(self._name), rows.start)], None
+        return self._rank[self._index.encode(read(self.column), rows.start)], None
+
+
+def truthful(size: int, labels: Any, name: str | None = None) -> Channels:
+    """A column that was copied: the channel that always tells the truth."""
+    if size < 2:
+        where = f'the public column "{name}"' if name else "a public column"
+        raise EstimationError(f"{where} has fewer than two values: there is nothing to count or to cross")
+    return Channels.of(GeneralizedResponse.from_weights(size, 1, 0), labels)
+
+
+def listed_column(release: Any, name: str) -> ReleaseColumn | PublicColumn:
+    """A column of a release with a list of values, private or public."""
+    try:
+        return ReleaseColumn(release, name)
+    except ReleaseError:
+        if name not in release.columns:
+            raise
+    return PublicColumn(release, name)

@@ -14,9 +14,12 @@ from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
+from discreet.estimate.frequency_intervals import wilson_of_values
 from discreet.estimate.intervals import checked_level, two_sided_quantile, two_tails
+from discreet.estimate.newcombe import Sides, difference_ends, difference_p_values
 from discreet.estimate.result import Axis, Result, frozen, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
+from discreet.estimate.tally import Ints
 
 if TYPE_CHECKING:
     from discreet.estimate.frequency_table import Frequencies
@@ -37,7 +40,7 @@ class Contrast(Result):
         The labels of the groups; of frequencies the values.
     estimate, std_error, covariance : array
     degrees_of_freedom : array
-        Of Student's t, the smaller one of the two groups.
+        Of Student's t: Welch's (1947) of independent groups, the smaller one of groups that share clusters or strata.
     p_values : array
         Two-sided, of the hypothesis that the groups do not differ; of several pairs times their number (Bonferroni), so
         that any one below 5 % says at that level that some groups differ.
@@ -51,6 +54,11 @@ class Contrast(Result):
     covariance: Floats
     degrees_of_freedom: Floats
     notes: tuple[str, ...] = ()
+    #: Standard errors as intervals and tests use them, where they are not those of the covariance: of few people.
+    interval_error: Floats | None = None
+    #: Of shares: how far the intervals of the two groups reach, and how the groups are correlated.
+    sides: Sides | None = None
+    correlation: Floats | None = None
 
     def __post_init__(self) -> None:
         for array in (self.estimate, self.covariance, self.degrees_of_freedom):
@@ -69,16 +77,28 @@ class Contrast(Result):
                 return frozen(np.log(self.estimate) * self.estimate / self.std_error)
             return frozen(self.estimate / self.std_error)
 
+    @property
+    def _error(self) -> Floats:
+        """Standard errors as intervals and tests use them."""
+        return self.std_error if self.interval_error is None else self.interval_error
+
     @cached_property
     def p_values(self) -> Floats:
-        """Two-sided, times the number of pairs."""
-        tails = [float(two_tails(np.array(z), df)) for z, df in zip(self.z, self.degrees_of_freedom, strict=True)]
-        return frozen(np.minimum(np.array(tails) * len(self.pairs), 1.0))
+        """Two-sided, times the number of pairs; those of the default interval."""
+        if self.sides is not None and self.correlation is not None:
+            alone = difference_p_values(self.estimate, self.correlation, self.sides, self.degrees_of_freedom)
+        else:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                z = self.z * (self.std_error / self._error)
+            alone = np.array([float(two_tails(one, df)) for one, df in zip(z, self.degrees_of_freedom, strict=True)])
+        return frozen(np.minimum(alone * len(self.pairs), 1.0))
 
     @property
     def default_interval(self) -> str:
-        """Simultaneous where there are several pairs."""
-        return "simultaneous" if len(self.pairs) > 1 else "wald"
+        """Simultaneous where there are several pairs; Newcombe's of two shares."""
+        if len(self.pairs) > 1:
+            return "simultaneous"
+        return "wald" if self.sides is None else "newcombe"
 
     def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
         """Confidence intervals, one (low, high) row per pair.
@@ -86,18 +106,21 @@ class Contrast(Result):
         Parameters
         ----------
         level : float
-        method : {"wald", "simultaneous"}, optional
-            "wald" gives every pair this level on its own, "simultaneous" all pairs together, by Bonferroni. Intervals
-            of a ratio are made on its logarithm.
+        method : {"wald", "newcombe", "simultaneous"}, optional
+            "wald" and, for the difference of two shares, "newcombe" (:mod:`discreet.estimate.newcombe`; the default
+            there) give every pair this level on its own; "simultaneous" all pairs together, by Bonferroni. Intervals of
+            a ratio are made on its logarithm.
         """
         level = checked_level(level)
         method = self.default_interval if method is None else method
-        method = arguments.choice(
-            method, "the interval method of a comparison", ("wald", "simultaneous"), EstimationError
-        )
+        options = ("wald", *(() if self.sides is None else ("newcombe",)), "simultaneous")
+        method = arguments.choice(method, "the interval method of a comparison", options, EstimationError)
         if method == "simultaneous":
             level = 1 - (1 - level) / len(self.pairs)
-        reach = self.std_error * [two_sided_quantile(level, df) for df in self.degrees_of_freedom]
+        quantiles = np.array([two_sided_quantile(level, df) for df in self.degrees_of_freedom])
+        if method != "wald" and self.sides is not None and self.correlation is not None:
+            return difference_ends(self.estimate, self.correlation, self.sides, quantiles)
+        reach = self._error * quantiles
         if self.kind == "ratio":
             factor = np.exp(reach / self.estimate)
             return np.stack([self.estimate / factor, self.estimate * factor], axis=1)
@@ -175,23 +198,61 @@ def contrast(statistic: Statistic, pairs: Sequence[tuple[int, int]], kind: str) 
     for row, (i, j) in enumerate(pairs):
         L[row, [i, j]] = (1.0, -1.0) if kind == "difference" else (1 / m[j], -m[i] / m[j] ** 2)
     found = [m[i] - m[j] if kind == "difference" else m[i] / m[j] for i, j in pairs]
-    covariance = L[:, used] @ statistic.covariance[np.ix_(used, used)] @ L[:, used].T
-    degrees = [min(statistic.degrees_of_freedom[i], statistic.degrees_of_freedom[j]) for i, j in pairs]
+    covariance = statistic.covariance[np.ix_(used, used)]
+    shown = L[:, used] @ covariance @ L[:, used].T
+    np.fill_diagonal(covariance, statistic.variances[used])  # np.ix_ copies
+    left, right = (np.array([pair[side] for pair in pairs]) for side in (0, 1))
+    sides = _sides(statistic, left, right) if kind == "difference" else None
+    survey = statistic.simple_variance is not None
     return Contrast(
         what=statistic._named,
         kind=kind,
         pairs=tuple((groups[i], groups[j]) for i, j in pairs),
         estimate=np.array(found),
-        covariance=covariance,
-        degrees_of_freedom=np.array(degrees, float),
+        covariance=shown,
+        degrees_of_freedom=np.full(len(pairs), math.inf) if sides and not survey else _degrees(statistic, L, pairs),
         notes=statistic.notes,
+        interval_error=np.sqrt(np.einsum("pg,gh,ph->p", L[:, used], covariance, L[:, used])),
+        sides=sides,
+        correlation=_correlation(statistic.covariance, left, right) if sides else None,
     )
+
+
+def _sides(statistic: Statistic, left: Ints, right: Ints) -> Sides | None:
+    """How far the intervals of both groups of every pair reach; None where the numbers are more than two."""
+    if statistic.share_reaches(left[:0], np.empty(0)) is None:
+        return None
+
+    def sides(quantiles: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        parts = [statistic.share_reaches(one, quantiles) or (np.empty(0),) * 2 for one in (left, right)]
+        return (*parts[0], *parts[1])
+
+    probed = sides(np.full(left.size, two_sided_quantile(0.95)))
+    return sides if all(np.isfinite(one).all() for one in probed) else None
+
+
+def _correlation(covariance: Floats, left: Ints, right: Ints) -> Floats:
+    size = np.sqrt(np.diag(covariance)[left] * np.diag(covariance)[right])
+    return np.divide(covariance[left, right], size, out=np.zeros_like(size), where=size > 0)
+
+
+def _degrees(statistic: Statistic, L: Floats, pairs: Sequence[tuple[int, int]]) -> Floats:
+    """Welch's of independent groups (Satterthwaite 1946), else the smaller ones."""
+    own = statistic.degrees_of_freedom
+    found = []
+    for row, (i, j) in zip(L, pairs, strict=True):
+        parts = row[[i, j]] ** 2 * statistic.variances[[i, j]]
+        independent = statistic.covariance[i, j] == 0 and parts.sum() > 0
+        found.append(parts.sum() ** 2 / np.sum(parts**2 / own[[i, j]]) if independent else min(own[i], own[j]))
+    return np.array(found, float)
 
 
 def difference_of_frequencies(one: Frequencies, other: Frequencies, groups: tuple[Any, Any]) -> Contrast:
     """``f̂ − f̂'`` of two groups, value by value; two values are one comparison, since one determines the other."""
     if one.correction is None or other.correction is None:
         raise EstimationError("these frequencies have no standard errors, so groups cannot be compared")
+    if one.contamination or other.contamination:
+        raise EstimationError("comparisons do not allow for made-up reports: compare groups without contamination")
     covariance = one.covariance + other.covariance
     crossed = one.spread.cross_covariance(other.spread, one.correction)
     if crossed is not None:
@@ -200,6 +261,10 @@ def difference_of_frequencies(one: Frequencies, other: Frequencies, groups: tupl
     names = [display.label_text(one.channels.label(code)) for code in values]
     first, second = (display.label_text(group) for group in groups)
     degrees = min(one.spread.degrees_of_freedom, other.spread.degrees_of_freedom)
+    sides, correlation = _sides_of_frequencies(one, other, values), np.zeros(len(values))
+    if crossed is not None:
+        size = one.std_error[values] * other.std_error[values]
+        correlation = np.divide(np.diag(crossed)[values], size, out=correlation, where=size > 0)
     return Contrast(
         what=f'frequencies of "{one.column}"' if one.column else "frequencies",
         kind="difference",
@@ -208,4 +273,22 @@ def difference_of_frequencies(one: Frequencies, other: Frequencies, groups: tupl
         covariance=covariance[np.ix_(values, values)],
         degrees_of_freedom=np.full(len(values), float(degrees)),
         notes=(*one.notes, *other.notes),
+        sides=sides,
+        correlation=correlation if sides else None,
     )
+
+
+def _sides_of_frequencies(one: Frequencies, other: Frequencies, values: list[int]) -> Sides | None:
+    """How far Wilson's intervals of both groups reach; None where a frequency is no line in the share of one report."""
+    if one.channels.line is None or one.method != "unbiased":
+        return None
+
+    def sides(quantiles: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        parts = []
+        for group in (one, other):
+            low, high = wilson_of_values(group, values, quantiles)
+            parts += [group.estimate[values] - low, high - group.estimate[values]]
+        return parts[0], parts[1], parts[2], parts[3]
+
+    probed = sides(np.full(len(values), two_sided_quantile(0.95)))
+    return sides if all(np.isfinite(side).all() for side in probed) else None

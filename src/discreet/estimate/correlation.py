@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
-from discreet.estimate.channels import Channels
 from discreet.estimate.collecting import left_out_note, survey_columns
-from discreet.estimate.columns import Column as Reader
-from discreet.estimate.columns import ReleaseColumn
-from discreet.estimate.debiased_scores import BoxScores, Scores
 from discreet.estimate.intervals import checked_level, two_sided_quantile, two_tails
-from discreet.estimate.joint.channels import together
 from discreet.estimate.linearised_means import ScoreSums
-from discreet.estimate.m_estimation.box.copies import Copies, NoisyBlock
+from discreet.estimate.pair_scores import BothColumns, pair_scores
 from discreet.estimate.result import Axis, Result, frozen, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
 from discreet.estimate.rows import Rows, is_release
-from discreet.estimate.scored_column import ScoredColumn, scored_column
+from discreet.estimate.scored_column import scored_column
 from discreet.estimate.survey import Roles
-from discreet.estimate.value_numbers import value_numbers
+
+_NO_CORRECTION = "the finite-population correction is not used for these columns: the error is a little too large"
 
 
 def correlation(
@@ -39,6 +33,7 @@ def correlation(
     weights: Any = None,
     strata: Any = None,
     clusters: Any = None,
+    fpc: Any = None,
 ) -> Correlation:
     """Pearson's correlation of the true numbers of two columns of a release, with its error.
 
@@ -52,8 +47,10 @@ def correlation(
     release : Release
     first, second : str
         Two columns, private or public, with numbers as for :func:`discreet.estimate.mean`.
-    weights, strata, clusters
-        As for :func:`discreet.estimate.frequencies`.
+    weights, strata, clusters, fpc
+        As for :func:`discreet.estimate.frequencies`. A finite-population correction takes the debiased products of the
+        five scores (:mod:`discreet.estimate.pair_scores`); where a design does not give them a note says that it is not
+        used.
 
     Notes
     -----
@@ -65,23 +62,28 @@ def correlation(
     if not isinstance(first, str) or not isinstance(second, str) or first == second:
         raise EstimationError('name two different columns of the release: correlation(release, "a", "b")')
     pair = [scored_column(release, name, None, None, None, None, "correlation") for name in (first, second)]
-    aside = survey_columns(release, weights=weights, strata=strata, clusters=clusters, fpc=False)
-    joint = _joint_scores(pair) or _scores_of_one_box(pair)
-    rows = Rows(release, int(release.rows), [_BothColumns([one.reader for one in pair])], **aside)
-    sums = ScoreSums(5, Roles.of(aside), "population")
+    aside = survey_columns(release, weights=weights, strata=strata, clusters=clusters, fpc=fpc)
+    scores = pair_scores(pair)
+    notes: tuple[str, ...] = ()
+    if aside["fpc"] is not None and not scores.has_products:
+        aside, notes = aside | {"fpc": None}, (_NO_CORRECTION,)
+    rows = Rows(release, int(release.rows), [BothColumns([one.reader for one in pair])], **aside)
+    roles = Roles.of(aside)
+    sums = ScoreSums(5, roles, "population")
     for batch in rows.batches():
         if len(batch.codes):
             known = np.ones(len(batch.codes), bool) if batch.answered is None else batch.answered
-            scores = np.zeros((len(batch.codes), 5))
-            scores[known] = (joint or _independent_scores)(pair, batch.codes[known], batch.first_row)
-            sums.add(batch, scores)
+            own, products = np.zeros((len(batch.codes), 5)), None
+            own[known] = scores.of(batch.codes[known], batch.first_row)
+            if roles.fpc:
+                products = np.zeros((len(batch.codes), 5, 5))
+                products[known] = scores.products(batch.codes[known])
+            sums.add(batch, own, products)
     found = sums.means()
     moments, parts = _from_moments(found.means[0], found.covariance)
     estimate = moments[0] / moments[1]
     toward = np.array([1.0, -estimate]) / moments[1]
-    notes = left_out_note(rows.left_out)
-    if release.survey.fpc is not None:
-        notes += ("the finite-population correction is not used in correlations: the error is a little too large",)
+    notes = (*left_out_note(rows.left_out), *roles.notes, *notes)
     if abs(estimate) >= 1:
         notes += ("the estimate is beyond ±1: too few reports for this much noise; use the interval",)
     return Correlation(
@@ -94,94 +96,6 @@ def correlation(
         degrees_of_freedom=float(found.degrees_of_freedom[0]),
         notes=notes,
     )
-
-
-class _BothColumns:
-    """Two columns side by side, codes or numbers, as floats."""
-
-    reports = 1  # there are no combined codes
-
-    def __init__(self, columns: list[Reader]) -> None:
-        self._columns = columns
-
-    @property
-    def needs(self) -> list[str]:
-        """All columns that either needs."""
-        return [name for column in self._columns for name in column.needs]
-
-    def encode(self, read: Callable[[str], Any], rows: slice) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-        """One row of two entries each, and rows in which either is missing."""
-        parts = [column.encode(read, rows) for column in self._columns]
-        masks = [mask for _, mask in parts if mask is not None]
-        both = np.column_stack([np.asarray(values, float) for values, _ in parts])
-        return both, np.logical_or.reduce(masks) if masks else None
-
-
-def _single(column: ScoredColumn, values: Floats, first_row: int) -> tuple[Floats, Floats]:
-    """The scores of x − centre and of its square."""
-    scores: Scores = column.scores
-    entries = values.astype(np.int64) if isinstance(column.reader, ReleaseColumn) else values
-    own, products = scores.of(entries, first_row), scores.products(entries)
-    if not np.all(own[:, 1] == 1.0):
-        raise EstimationError("a correlation needs a number for every value, and a blank has none")
-    return own[:, 0], products[:, 0, 0]
-
-
-def _independent_scores(pair: list[ScoredColumn], values: Floats, first_row: int) -> Floats:
-    (x, xx), (y, yy) = (_single(column, values[:, place], first_row) for place, column in enumerate(pair))
-    return np.stack([x, y, xx, yy, x * y], axis=1)
-
-
-def _joint_scores(pair: list[ScoredColumn]) -> Callable[[list[ScoredColumn], Floats, int], Floats] | None:
-    """Scores of two columns that were randomised together; None where they were not."""
-    readers = [column.reader for column in pair]
-    channels = [reader.channels for reader in readers if isinstance(reader, ReleaseColumn)]
-    both = together(channels[0], channels[1]) if len(channels) == 2 else None
-    if both is None:
-        return None
-    numbers = [_centred(one) for one in channels]
-    x, y = (np.broadcast_to(one, both.shape).reshape(-1) for one in (numbers[0][:, None], numbers[1][None, :]))
-    table = np.stack([both.inverse.scores(c) for c in (x, y, x * x, y * y, x * y)], axis=1)
-    width = channels[1].reports
-
-    def scores(pair: list[ScoredColumn], values: Floats, first_row: int) -> Floats:
-        del pair, first_row  # the joint channel says it all
-        codes = values.astype(np.int64)
-        return np.asarray(table[codes[:, 0] * width + codes[:, 1]])
-
-    return scores
-
-
-def _scores_of_one_box(pair: list[ScoredColumn]) -> Callable[[list[ScoredColumn], Floats, int], Floats] | None:
-    """Scores of two numbers that got their noise together; None where they did not, or where reports are the scores.
-
-    A product of two functions of one record is not unbiased for the product: exactly published records are exact in
-    both. The product itself is corrected, over copies inside the box of the two.
-    """
-    first, second = (column.scores for column in pair)
-    if not (isinstance(first, BoxScores) and isinstance(second, BoxScores) and first.uses_box):
-        return None
-    names = [str(column.name) for column in pair]
-    block = next((one for one in pair[0].release.manifest.blocks if set(names) <= set(one.columns)), None)
-    if block is None:
-        return None
-    mechanism = block.mechanism.coordinates([block.columns.index(name) for name in names])
-    centres = np.array([first.centre, second.centre])
-
-    def scores(pair: list[ScoredColumn], values: Floats, first_row: int) -> Floats:
-        (x, xx), (y, yy) = (_single(column, values[:, place], first_row) for place, column in enumerate(pair))
-        kept = Copies([NoisyBlock(np.asarray(values, float), mechanism)]).kept
-        product = kept.weight * np.prod(kept.values - centres, axis=1)
-        return np.stack([x, y, xx, yy, np.bincount(kept.record, product, len(values))], axis=1)
-
-    return scores
-
-
-def _centred(channels: Channels) -> Floats:
-    numbers = value_numbers(channels.labels, channels.truths)
-    if np.isnan(numbers).any():
-        raise EstimationError("a correlation needs a number for every value, and a blank has none")
-    return np.asarray(numbers - (numbers.min() + numbers.max()) / 2)
 
 
 def _from_moments(m: Floats, covariance: Floats) -> tuple[Floats, Floats]:

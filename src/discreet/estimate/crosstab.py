@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from discreet import arguments
 from discreet.domains.columns import as_arrow
-from discreet.errors import DomainError, EstimationError, ReleaseError
+from discreet.errors import DomainError, EstimationError
 from discreet.estimate.cell_table import CellTable
 from discreet.estimate.channels import Channels
 from discreet.estimate.collecting import collect, left_out_note, survey_columns
-from discreet.estimate.columns import ArrayColumn, PublicColumn, ReleaseColumn
+from discreet.estimate.columns import ArrayColumn, listed_column, truthful
 from discreet.estimate.frequency_estimator import estimate_from
 from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.independence import IndependenceTest, independence_test
@@ -24,7 +24,6 @@ from discreet.estimate.joint.table import JointTable, joint_table
 from discreet.estimate.paired import PairedChannels
 from discreet.estimate.rows import is_release
 from discreet.estimate.tally import LabelIndex
-from discreet.mechanisms import GeneralizedResponse
 
 #: Pairs of reports that are counted (2^24 numbers, 128 MB).
 _MAX_PAIRS = 1 << 24
@@ -163,19 +162,8 @@ def _crossed(
 
 def _column_of(release: Any, name: str) -> tuple[Channels, Any]:
     """The channel of a released column; a public one is encoded in the sorted order of its labels."""
-    try:
-        column = ReleaseColumn(release, name)
-    except ReleaseError:
-        if name not in release.columns:
-            raise
-    else:
-        return column.channels, column
-    index = LabelIndex(f'"{name}"', missing_is_a_group=True)
-    for batch, _ in release.counted([name]):
-        index.encode(batch.column(0))
-    labels = index.in_order()
-    channels = _public(len(labels), [label for label, _ in labels], name)
-    return channels, PublicColumn(name, index, [code for _, code in labels])
+    column = listed_column(release, name)
+    return column.channels, column
 
 
 def _column_in_memory(values: Any, mechanism: Any, designs: Any, labels: Any) -> tuple[Channels, Any]:
@@ -194,7 +182,7 @@ def _column_in_memory(values: Any, mechanism: Any, designs: Any, labels: Any) ->
         pairs = index.in_order()
         order = np.empty(len(pairs), np.int64)
         order[[code for _, code in pairs]] = np.arange(len(pairs))
-        channels = _public(len(pairs), [label for label, _ in pairs])
+        channels = truthful(len(pairs), [label for label, _ in pairs])
         return channels, ArrayColumn(order[found], channels)
     if array.null_count:
         raise EstimationError("a public column of codes has missing entries")
@@ -205,16 +193,8 @@ def _column_in_memory(values: Any, mechanism: Any, designs: Any, labels: Any) ->
         row = int(np.flatnonzero(codes < 0)[0])
         raise EstimationError(f"row {row} (counted from 0): a code is out of range; codes are whole numbers from 0")
     size = len(labels) if labels is not None else int(codes.max(initial=0)) + 1
-    channels = _public(size, labels)
+    channels = truthful(size, labels)
     return channels, ArrayColumn(codes, channels)
-
-
-def _public(size: int, labels: Any, name: str | None = None) -> Channels:
-    """A column that was copied: the channel that always tells the truth."""
-    if size < 2:
-        where = f'the public column "{name}"' if name else "a public column"
-        raise EstimationError(f"{where} has fewer than two values: there is nothing to cross")
-    return Channels.of(GeneralizedResponse.from_weights(size, 1, 0), labels)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -246,7 +226,7 @@ class CrossTab(CellTable):
 
         See :func:`discreet.estimate.independence.independence_test` for the statistic.
         """
-        self._check_population()
-        if isinstance(self.cells.channels, JointChannels):
-            return joint_independence_test(self.cells.evidence, self.cells.channels)
-        return independence_test(self.cells.evidence, self.first, self.second)
+        channels, evidence = self.cells.channels, self.cells.evidence
+        if isinstance(channels, JointChannels):
+            return self._of_the_population(lambda: joint_independence_test(evidence, channels))
+        return self._of_the_population(lambda: independence_test(evidence, self.first, self.second))

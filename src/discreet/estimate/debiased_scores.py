@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Protocol
 
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError, NotIdentifiedError
+from discreet.estimate.bounded_mean import Support, support_of
 from discreet.estimate.channels import Channels
 from discreet.estimate.m_estimation.box.inside import is_coarse
 from discreet.estimate.m_estimation.box.interval import CorrectedFunction, applies, interval_correction
@@ -31,8 +33,6 @@ from discreet.mechanisms.laplace import ZeroInflatedLaplace
 
 #: A functional is identified when no direction that the channel erases changes it by more than this share.
 _IN_RANGE = 1e-9
-#: Entries of a channel that are written out for the least spread of its scores.
-_MAX_CHANNEL = 1 << 22
 _BOX_NOTE = "truths are known to lie in their range, which is used: the unbiased function of least variance there"
 
 
@@ -47,6 +47,8 @@ class Scores(Protocol):
     two_valued: tuple[float, float, float, float] | None
     #: The least standard deviation of one score, and half the range of scores: for confidence sequences.
     deviations: tuple[float, float]
+    #: Where the numbers can lie, where that is known and everybody has one.
+    support: Support | None
     #: What a reader should know.
     notes: tuple[str, ...]
 
@@ -55,6 +57,9 @@ class Scores(Protocol):
 
     def products(self, values: NDArray[Any]) -> Floats:
         """Debiased products (rows, 2, 2) of the numbers behind the scores."""
+
+    def power(self, values: NDArray[Any], degree: int) -> Floats:
+        """The debiased power of x − centre, up to the fourth; refused where the design does not give it."""
 
 
 class FiniteScores:
@@ -77,8 +82,12 @@ class FiniteScores:
         self._scores = np.stack([inverse(own), np.ones(self._reports) if known.all() else inverse(known * 1.0)], axis=1)
         # The square of a number is at least that of its rounded value, on average, less the variance of rounding.
         self._pairs = np.stack([own * own - rounding, own, own, known * 1.0])
-        self._channels = channels
-        self.deviations = _deviations(channels, self._scores[:, 0]) if known.all() else (0.0, math.inf)
+        self._channels, self._own, self._rounded = channels, own, rounding > 0
+        self.support, self.deviations = None, (0.0, math.inf)
+        if known.all():
+            own_support = support_of(channels, self._scores[:, 0], own)
+            self.deviations = (math.sqrt(own_support.least), float(np.ptp(self._scores[:, 0])) / 2)
+            self.support = replace(own_support, low=float(numbers.min()), high=float(numbers.max()))
         self.two_valued = None
         if numbers.size == 2 and known.all() and len(channels.mechanisms) == 1:
             own_variance, other = channels.conditional_variances
@@ -93,6 +102,18 @@ class FiniteScores:
         """The debiased products of these reports."""
         return np.asarray(self._products[values])
 
+    def power(self, values: NDArray[Any], degree: int) -> Floats:
+        """Through the channel, like the number itself."""
+        if self._rounded:
+            raise EstimationError("numbers that were rounded at random have no powers that are known")
+        return np.asarray(self._powers[degree][values])
+
+    @cached_property
+    def _powers(self) -> Floats:
+        powers = np.stack([self._own**degree for degree in range(5)])
+        inverse = inverse_for(self._channels, powers)
+        return np.stack([inverse(one) for one in powers])
+
     @cached_property
     def _products(self) -> Floats:
         try:
@@ -103,19 +124,6 @@ class FiniteScores:
                 'the mean of this very table: use target="population"'
             ) from None
         return np.stack([inverse(pair) for pair in self._pairs], axis=1).reshape(-1, 2, 2)
-
-
-def _deviations(channels: Channels, scores: Floats) -> tuple[float, float]:
-    """The least standard deviation that the randomisation gives a score, over truths, and half the range of scores."""
-    least, start = math.inf, 0
-    for mechanism in channels.mechanisms:
-        truths, reports = mechanism.shape
-        if truths * reports > _MAX_CHANNEL:
-            return 0.0, float(np.ptp(scores)) / 2
-        channel, own = mechanism.matrix(), scores[start : start + reports]
-        least = min(least, float(np.min(channel @ own**2 - (channel @ own) ** 2)))
-        start += reports
-    return math.sqrt(max(least, 0.0)), float(np.ptp(scores)) / 2
 
 
 def inverse_for(channels: Channels, needed: Floats) -> Callable[[Floats], Floats]:
@@ -159,6 +167,7 @@ class PublicScores:
 
     lost = 1
     deviations = (0.0, math.inf)
+    support: Support | None = None
     notes: tuple[str, ...] = ()
 
     def __init__(self, function: Callable[[Floats], Floats] | None, *, two_valued: bool) -> None:
@@ -184,6 +193,10 @@ class PublicScores:
         numbers = self._numbers(values)
         return np.stack([numbers, np.ones_like(numbers)], axis=1)
 
+    def power(self, values: NDArray[Any], degree: int) -> Floats:
+        """Of the number."""
+        return np.asarray(self._numbers(values) ** degree)
+
     def products(self, values: NDArray[Any]) -> Floats:
         """What was not randomised has no variance given the table."""
         scores = self.of(values, 0)
@@ -203,11 +216,17 @@ class BoxScores:
         self.centre = 0.0 if function is not None else (low + high) / 2
         self._noise = (1 - mechanism.zero_probability) * float(mechanism.noise_scale[0]) ** 2
         self._best = interval_correction(mechanism) if applies(mechanism) and not is_coarse(mechanism) else None
-        # The function that uses the box varies less than the noise, by an amount that depends on the law of the truths.
-        least = math.sqrt(self._noise) if function is None and self._best is None else 0.0
-        self.deviations = (least, math.inf)
+        self.support = None if function is not None else self._ends(low, high)
+        self.deviations = (0.0 if self.support is None else math.sqrt(self.support.least), math.inf)
         if self._best is not None:
             self.notes = (_BOX_NOTE,)
+
+    def _ends(self, low: float, high: float) -> Support:
+        """Of the numbers themselves: noise of one variance, or less of it where the box is used."""
+        if self._best is None:
+            return Support(low=low, high=high, at_low=self._noise, at_high=self._noise, least=self._noise)
+        at = self._best.conditional_variances(lambda x: x - self.centre)[:, 0]
+        return Support(low=low, high=high, at_low=float(at[0]), at_high=float(at[-1]), least=float(at.min()))
 
     @property
     def uses_box(self) -> bool:
@@ -267,3 +286,14 @@ class BoxScores:
         else:
             square = self._corrected(np.asarray(values, float), lambda x: function(x) ** 2)
         return np.stack([square, own, own, np.ones_like(own)], axis=1).reshape(-1, 2, 2)
+
+    def power(self, values: NDArray[Any], degree: int) -> Floats:
+        """With the moments of the noise taken off, or on the box."""
+        numbers = np.nan_to_num(np.asarray(values, float), nan=self._middle)
+        if self._best is not None:
+            return self._best.of(lambda x: (x - self.centre) ** degree)(numbers)[:, 0]
+        r, second = numbers - self.centre, self._noise
+        fourth = 6 * (1 - self._mechanism.zero_probability) * float(self._mechanism.noise_scale[0]) ** 4
+        square = r * r - second
+        known = (np.ones_like(r), r, square, r**3 - 3 * second * r, r**4 - 6 * second * square - fourth)
+        return np.asarray(known[degree])

@@ -91,16 +91,32 @@ def simple_evidence(batches: Iterable[Batch], reports: int) -> Evidence:
 def effective_size(evidence: Evidence, level: float) -> float | Floats:
     """The sample size that a binomial interval for each report share may use.
 
-    n for a simple random sample. For a survey ``q(1 − q)/Var(q̂)``, at most n, times ``(t_{n−1}/t_{df})²`` for
-    the degrees of freedom (Korn and Graubard 1998); where the share is 0 or 1, so that its variance says
-    nothing, every cluster counts as one person.
+    n for a simple random sample. For a survey that of :func:`people_of_a_share` times ``(t_{n−1}/t_{df})²`` for the
+    degrees of freedom (Korn and Graubard 1998).
+    """
+    size = people_of_a_share(evidence)
+    if evidence.survey is None:
+        return size
+    return np.asarray(size * few_degrees(level, evidence.n, evidence.survey.degrees_of_freedom))
+
+
+def people_of_a_share(evidence: Evidence) -> float | Floats:
+    """``q(1 − q)/Var(q̂)`` of every report share, at most n.
+
+    Where the share is 0 or 1, so that its variance says nothing, every cluster counts as one person. Known totals of
+    the population make it more, in the ratio of the variances without and with them.
     """
     survey = evidence.survey
     if survey is None:
         return float(evidence.n)
-    q, variance = evidence.shares, survey.share_variances()
+    q, variance, smaller = evidence.shares, survey.plain_share_variances(), survey.share_variances()
     informative = (q > 0) & (q < 1) & (variance > 0)
     size = np.full(q.shape, survey.kish)
     np.divide(q * (1 - q), variance, out=size, where=informative)
-    few = two_sided_quantile(level, max(evidence.n - 1, 1)) / two_sided_quantile(level, survey.degrees_of_freedom)
-    return np.asarray(np.minimum(size, evidence.n) * few**2)
+    gain = np.divide(variance, smaller, out=np.ones_like(q), where=informative & (smaller > 0))
+    return np.asarray(np.minimum(size, evidence.n) * gain)
+
+
+def few_degrees(level: float, n: int, degrees_of_freedom: float) -> float:
+    """``(t_{n−1}/t_{df})²``: what few degrees of freedom leave of a number of people."""
+    return (two_sided_quantile(level, max(n - 1, 1)) / two_sided_quantile(level, degrees_of_freedom)) ** 2

@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from discreet.estimate.column_statistic import column_statistic
-from discreet.estimate.identified import Range
+from discreet.estimate.identified import Range, Ranges
 from discreet.estimate.scored_column import Function
 from discreet.estimate.statistic import Statistic
 
@@ -26,7 +26,7 @@ def expectation(
     labels: Any = None,
     target: str = "population",
     fpc: Any = None,
-) -> Statistic | Range:
+) -> Statistic | Range | Ranges:
     """``E f(x)``: the mean of a function of a column, with its error.
 
     Parameters

@@ -12,14 +12,14 @@ from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.channels import Channels
 from discreet.estimate.collecting import collect, group_names, left_out_note, survey_columns
-from discreet.estimate.columns import ArrayColumn, ReleaseColumn
+from discreet.estimate.columns import ArrayColumn, PublicColumn, ReleaseColumn, listed_column
 from discreet.estimate.contamination import checked_share
 from discreet.estimate.evidence import Evidence
 from discreet.estimate.frequency_estimator import estimate_from
 from discreet.estimate.frequency_intervals import suspected
 from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.grouped import GroupedFrequencies
-from discreet.estimate.identified import FrequencyBounds, bounds_from
+from discreet.estimate.identified import FrequencyBounds, GroupedBounds, bounds_from
 from discreet.estimate.rows import is_release
 
 
@@ -77,7 +77,7 @@ def frequencies(
     target: str = ...,
     fpc: Any = ...,
     contamination: float = ...,
-) -> Frequencies | GroupedFrequencies: ...
+) -> Frequencies | GroupedFrequencies | GroupedBounds: ...
 
 
 def frequencies(
@@ -95,7 +95,7 @@ def frequencies(
     target: str = "population",
     fpc: Any = None,
     contamination: float = 0.0,
-) -> Frequencies | FrequencyBounds | GroupedFrequencies:
+) -> Frequencies | FrequencyBounds | GroupedFrequencies | GroupedBounds:
     """How frequent each true value is, with its error.
 
     The unbiased estimate is ``f̂ = A p̂`` with p̂ the report shares and A the linear map that undoes the channel on
@@ -108,8 +108,8 @@ def frequencies(
         Report codes; or a release, whose manifest says how each column was randomised. A release is read batch
         by batch, in bounded memory.
     mechanism : FiniteMechanism, dict or str
-        What randomised the reports; with a release, the name of the column. A dict from names to mechanisms,
-        together with ``designs``, when rows were asked in different ways.
+        What randomised the reports; with a release, the name of the column, private or public. A dict from names to
+        mechanisms, together with ``designs``, when rows were asked in different ways.
     counts : array of int, optional
         How often each report occurred, in place of the reports.
     weights : array or column name, optional
@@ -143,7 +143,7 @@ def frequencies(
 
     Returns
     -------
-    Frequencies, GroupedFrequencies or FrequencyBounds
+    Frequencies, or FrequencyBounds; with groups GroupedFrequencies, or GroupedBounds
 
     Raises
     ------
@@ -164,8 +164,6 @@ def frequencies(
     yes      0.3000      0.0310        0.2401 to 0.3614
     """
     arguments.choice(method, "method", ("unbiased", "mle", "bounds"), EstimationError)
-    if method == "bounds" and by is not None:
-        raise EstimationError('method = "bounds" has no groups: ask for one group at a time')
     arguments.choice(target, "target", ("population", "table"), EstimationError)
     contamination = checked_share(contamination)
     if contamination and method != "unbiased":
@@ -183,7 +181,7 @@ def frequencies(
         return suspected(estimate_from(counted, channels, method, target), contamination)
     if reports is None:
         raise EstimationError("either reports or counts must be given")
-    column: ArrayColumn | ReleaseColumn
+    column: ArrayColumn | ReleaseColumn | PublicColumn
     if is_release(reports):
         release, total = reports, int(reports.rows)
         column = _release_column(release, mechanism, designs, labels)
@@ -195,7 +193,7 @@ def frequencies(
         total = column.codes.size
     evidence, left_out = collect(release, total, [column], target, **survey_columns(release, **aside))
     notes = (*left_out_note(left_out), *column.value_notes)
-    if method == "bounds":
+    if method == "bounds" and by is None:
         return bounds_from(evidence[0][1], channels, target, notes=notes, column=name)
     if by is None:
         result = estimate_from(evidence[0][1], channels, method, target, notes=notes, column=name)
@@ -203,6 +201,9 @@ def frequencies(
     silent = [display.label_text(label) for label, part in evidence if part.n == 0]
     if silent:
         notes += (f"groups without any answer left out: {', '.join(silent)}",)
+    if method == "bounds":
+        ranges = {label: bounds_from(part, channels, target, column=name) for label, part in evidence if part.n}
+        return GroupedBounds(results=ranges, by=group_names(by, release), notes=notes)
     results = {label: estimate_from(part, channels, method, target, column=name) for label, part in evidence if part.n}
     results = {label: suspected(result, contamination) for label, result in results.items()}
     return GroupedFrequencies(results=results, by=group_names(by, release), notes=notes)
@@ -221,9 +222,9 @@ def _checked_counts(counts: ArrayLike, channels: Channels) -> NDArray[np.int64]:
     return given.astype(np.int64)
 
 
-def _release_column(release: Any, column: Any, designs: Any, labels: Any) -> ReleaseColumn:
+def _release_column(release: Any, column: Any, designs: Any, labels: Any) -> ReleaseColumn | PublicColumn:
     if not isinstance(column, str):
         raise EstimationError('name a column of the release: frequencies(release, "column")')
     if designs is not None or labels is not None:
         raise EstimationError("designs and labels of a release come from its manifest")
-    return ReleaseColumn(release, column)
+    return listed_column(release, column)

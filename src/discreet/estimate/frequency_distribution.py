@@ -13,7 +13,7 @@ from discreet.errors import EstimationError
 from discreet.estimate.linear_functionals import functional_variances
 from discreet.estimate.quantile_result import Quantiles, quantiles
 from discreet.estimate.spread import Multinomial
-from discreet.estimate.value_numbers import value_names, value_numbers
+from discreet.estimate.value_numbers import NOBODY_KNOWN, value_names, value_numbers
 from discreet.estimate.woodruff import Distribution
 from discreet.mechanisms.inverse import UniformInverse
 
@@ -50,7 +50,7 @@ def frequency_distribution(result: Frequencies, numbers: Floats, p: float, *, li
     f = result.estimate[order]
     share = float(f.sum())
     if share <= 0:
-        raise EstimationError("the corrected share of people whose value is known is not positive: too few reports")
+        raise EstimationError(NOBODY_KNOWN)
     excess = np.cumsum(f) - p * share
     everyone = np.zeros(numbers.size)
     everyone[known] = 1.0

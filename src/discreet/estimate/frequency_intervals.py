@@ -16,7 +16,7 @@ from discreet.errors import EstimationError
 from discreet.estimate import anytime, contamination, intervals
 from discreet.estimate.channels import Channels
 from discreet.estimate.clopper_pearson import clopper_pearson, through_line
-from discreet.estimate.evidence import effective_size
+from discreet.estimate.evidence import few_degrees, people_of_a_share
 from discreet.estimate.moments import refuse_large
 from discreet.estimate.restricted_intervals import MAX_RESTRICTED, likelihood_ratios, scores
 from discreet.estimate.wilson import chebyshev_factor, wilson
@@ -120,14 +120,31 @@ def _restricted(result: Frequencies, level: float, method: str, rows: slice) -> 
 
 
 def _effective_size(result: Frequencies, level: float) -> float | Floats:
+    size, survey = _people(result), result.evidence.survey
+    if result.target == "table" or survey is None:
+        return size
+    return np.asarray(size * few_degrees(level, result.n, survey.degrees_of_freedom))
+
+
+def _people(result: Frequencies) -> float | Floats:
+    """How many people the intervals of a sample without replacement, or of a survey, may count."""
+    evidence = result.evidence
     if result.target == "table":
-        return result.evidence.kish
-    evidence, size = result.evidence, effective_size(result.evidence, level)
+        return evidence.kish
+    size = people_of_a_share(evidence)
     if evidence.finite is None or evidence.survey is None or result.correction is None:
         return size
     # Without replacement every person says more, in the ratio of the variances of the frequency itself.
     own, less = evidence.survey.variances(result.correction), result.std_error**2
     return np.asarray(size * np.divide(own, less, out=np.ones_like(own), where=(less > 0) & (own > 0)))
+
+
+def wilson_of_values(result: Frequencies, codes: list[int], factors: Floats) -> tuple[Floats, Floats]:
+    """The ends of Wilson's intervals of some values, one factor for each, not held to [0, 1]."""
+    own, other = (values[codes] for values in result.channels.conditional_variances)
+    sampling = 1.0 if result.target == "population" else 0.0
+    size = np.broadcast_to(_people(result), result.estimate.shape)[codes]
+    return wilson(result.unbiased[codes], own, other, sampling, size, factors)
 
 
 def _score(result: Frequencies, factor: float, size: float | Floats, rows: slice) -> Floats:

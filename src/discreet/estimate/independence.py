@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
+from discreet.estimate.calibrated_variance import Calibrated
 from discreet.estimate.channels import Channels
 from discreet.estimate.evidence import Evidence
 from discreet.estimate.moments import refuse_large
@@ -34,6 +35,8 @@ SMALL_EXPECTED = 5
 #: The exact variance of Pearson's χ² needs more people than this.
 _LEAST_FOR_MOMENTS = 3
 ONE_REPORT = "a column has only one report: independence cannot be tested"
+#: A statistic whose variance is below this share of its squared mean is the same in every table, but for rounding.
+_CONSTANT = 1e-12
 #: Relative size below which an eigenvalue counts as zero.
 _RANK_TOLERANCE = 1e-10
 
@@ -133,6 +136,11 @@ def chi_square_tail(statistic: float, df: float) -> float:
 
 def matched_tail(statistic: float, mean: float, variance: float) -> float:
     """The same for the multiple of a χ² with this mean and variance, degrees of freedom 2·mean²/variance."""
+    if variance <= _CONSTANT * mean**2:
+        raise EstimationError(
+            "independence cannot be tested: every table with as many of each report has the same statistic (most "
+            "reports occurred once only)"
+        )
     return chi_square_tail(2 * mean * statistic / variance, 2 * mean**2 / variance)
 
 
@@ -232,11 +240,12 @@ def _own_terms(evidence: Evidence, contrasts: Floats) -> float:
 
     E tr V̂² exceeds tr V² by it, and by much when some reports are rare, which made the test far too cautious. Rows of
     the same report with different weights are counted as if their weights were equal, so that at most as much as that
-    is taken off. With strata nothing is: units are centred at their stratum, which the sums do not tell.
+    is taken off. With strata nothing is: units are centred at their stratum, which the sums do not tell; nor with known
+    totals, where units count with their residuals.
     """
     survey = evidence.survey
     centred = contrasts - (contrasts @ evidence.shares)[:, None]
-    if survey is not None and len(survey.strata) > 1:
+    if survey is not None and (len(survey.strata) > 1 or isinstance(survey, Calibrated)):
         return 0.0
     if survey is not None and not isinstance(survey.rows, np.ndarray):
         units = np.asarray(survey.rows @ centred.T) / survey.total

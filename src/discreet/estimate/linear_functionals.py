@@ -15,8 +15,12 @@ from numpy.typing import ArrayLike
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
+from discreet.estimate.bounded_mean import Support, support_of
+from discreet.estimate.calibrated_variance import Calibrated
+from discreet.estimate.channels import Channels
+from discreet.estimate.spread import Multinomial
 from discreet.estimate.statistic import Statistic, single_row_notes
-from discreet.estimate.value_numbers import place_notes, value_numbers
+from discreet.estimate.value_numbers import NOBODY_KNOWN, place_notes, value_numbers
 
 if TYPE_CHECKING:
     from discreet.estimate.frequency_table import Frequencies
@@ -36,9 +40,7 @@ def functional(result: Frequencies, scores: ArrayLike) -> Statistic:
     numbers = arguments.floats(scores, "scores", EstimationError)
     if numbers.shape != result.estimate.shape:
         raise EstimationError(f"scores must be {result.estimate.size} finite numbers, one per value")
-    return _statistic(
-        result, "functional", float(numbers @ result.estimate), functional_variances(result, numbers[None])
-    )
+    return _statistic(result, "functional", float(numbers @ result.estimate), numbers)
 
 
 def mean_of_frequencies(result: Frequencies, positions: ArrayLike | None) -> Statistic:
@@ -51,24 +53,54 @@ def mean_of_frequencies(result: Frequencies, positions: ArrayLike | None) -> Sta
     known = ~np.isnan(numbers)
     share = float(result.estimate[known].sum())
     if share <= 0:
-        raise EstimationError("the corrected share of people whose value is known is not positive: too few reports")
+        raise EstimationError(NOBODY_KNOWN)
     mean = float(numbers[known] @ result.estimate[known]) / (share if not known.all() else 1.0)
-    residual = np.where(known, numbers - mean, 0.0)
-    variance = functional_variances(result, residual[None]) / share**2
-    return _statistic(result, "mean", mean, variance, place_notes(result.channels.labels, positions))
+    if known.all():
+        return _statistic(result, "mean", mean, numbers, place_notes(result.channels.labels, positions))
+    residual = np.where(known, numbers - mean, 0.0) / share
+    return _statistic(result, "mean", mean, residual, place_notes(result.channels.labels, positions), ratio=True)
 
 
 def _statistic(
-    result: Frequencies, what: str, estimate: float, variance: Floats, notes: tuple[str, ...] = ()
+    result: Frequencies,
+    what: str,
+    estimate: float,
+    numbers: Floats,
+    notes: tuple[str, ...] = (),
+    *,
+    ratio: bool = False,
 ) -> Statistic:
-    n = np.array([result.n])
+    """``estimate`` with the variance of ``Σ_x numbers_x f̂_x``, as :func:`discreet.estimate.mean` states it."""
+    n, degrees, simple = np.array([result.n]), result.spread.degrees_of_freedom, None
+    variance = functional_variances(result, numbers[None])
+    for_intervals = variance.copy() if result.target == "population" else None
+    if isinstance(result.spread, Multinomial):
+        degrees = max(result.n - 1.0, 1.0)
+        for_intervals = variance * (result.n / degrees)
+    elif result.target == "population" and result.correction is not None:
+        plain = Multinomial(result.evidence.shares, result.n)
+        simple = plain.score_variances(result.correction.scores(numbers)[None], np.empty(0))
+    support = None if ratio or result.target == "table" else _support(result, numbers)
+    if support is not None and for_intervals is not None:
+        for_intervals = np.maximum(for_intervals, support.least / result.evidence.kish)
     return Statistic(
         what=what,
         column=result.column,
         estimate=np.array([estimate]),
         covariance=variance[:, None].copy(),
         n=n,
-        degrees_of_freedom=np.array([result.spread.degrees_of_freedom]),
+        degrees_of_freedom=np.array([degrees]),
         target=result.target,
         notes=(*result.notes, *notes, *single_row_notes((), n)),
+        support=support,
+        interval_variance=for_intervals,
+        simple_variance=simple,
+        may_exceed_n=result.evidence.finite is not None or isinstance(result.evidence.survey, Calibrated),
     )
+
+
+def _support(result: Frequencies, numbers: Floats) -> Support | None:
+    """Where a functional can lie, of one column whose unbiased frequencies it is made of."""
+    if result.correction is None or result.method != "unbiased" or not isinstance(result.channels, Channels):
+        return None
+    return support_of(result.channels, result.correction.scores(numbers), numbers)

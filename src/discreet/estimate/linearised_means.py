@@ -12,6 +12,8 @@ so that all groups have one covariance matrix:
   clusters of stratum h, with replacement at the first stage (Binder 1983). A cluster that reaches into several groups
   makes them dependent, and this matrix knows it;
 * with a finite-population correction: see :mod:`discreet.estimate.finite_population`;
+* with weights that meet known totals: ``z_i − m_g − x_i'B_g`` in place of ``z_i − m_g``, for every row, also outside
+  the group (:mod:`discreet.estimate.calibrated_variance`);
 * given the table of truths: ``Σ w_i² (z_i z_iᵀ − z̃_i)/W_g²`` with z̃_i the debiased products of the numbers behind the
   scores, unbiased for the variance that the randomisation alone adds.
 
@@ -29,9 +31,11 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
+from discreet.estimate.calibrated_variance import AuxiliarySums
 from discreet.estimate.finite_population import PopulationSizes
 from discreet.estimate.rows import Batch
-from discreet.estimate.survey import Roles, refuse_single_units
+from discreet.estimate.satterthwaite import degrees_of_strata
+from discreet.estimate.survey import Roles, auxiliary_products, refuse_single_units
 from discreet.estimate.tally import GroupIndex, LabelIndex, PairIndex
 
 Ints = NDArray[np.int64]
@@ -58,13 +62,14 @@ class ScoreMeans:
     total_covariance : array or None
         Of Horvitz and Thompson's totals ``Σ w_i z_i``, where there are weights.
     degrees_of_freedom : array (groups,)
-        Clusters minus strata; infinite for a simple random sample.
+        Of the variance over strata (:mod:`discreet.estimate.satterthwaite`), n − 1 for a simple random sample; infinite
+        given the table.
     kish : array (groups,)
         ``(Σw)²/Σw²``.
     simple : array (groups·k, groups·k) or None
         The covariance that a simple random sample of as many people would have, for design effects; of surveys only.
-    finite : bool
-        Whether there is a finite-population correction.
+    may_exceed_n : bool
+        Whether the sample may say more than a simple random one of its size: without replacement, or with known totals.
     """
 
     labels: list[Any]
@@ -76,7 +81,7 @@ class ScoreMeans:
     degrees_of_freedom: Floats
     kish: Floats
     simple: Floats | None = None
-    finite: bool = False
+    may_exceed_n: bool = False
 
 
 class ScoreSums:
@@ -103,6 +108,8 @@ class ScoreSums:
         self._rows_by_stratum: Ints = np.zeros(0, np.int64)
         # By block: rows, Σw, Σw², then Σwz, Σw²z (k each), Σw²zz', Σw²z̃, Σwzz' (k² each).
         self._sums: Floats = np.zeros((3 + 2 * width + 3 * width * width, 0))
+        # By block, with known totals: Σ(w²x, slope·x), then the same times each score (2p each).
+        self._auxiliary, self._products = AuxiliarySums(), np.zeros((0, 0))
 
     def add(self, batch: Batch, scores: Floats, products: Floats | None = None) -> None:
         """One batch; scores (rows, k) and debiased products (rows, k, k) of all its rows, answered or not."""
@@ -118,15 +125,21 @@ class ScoreSums:
         self._rows_by_stratum = _grown(self._rows_by_stratum, np.bincount(stratum, times).astype(np.int64))
         if batch.fpc is not None:
             self._population.add(stratum, batch.fpc, batch.first_row)
-        weights = batch.weights
+        weights, more = batch.weights, None
+        if self._is_survey and self._roles.rule is not None:
+            self._auxiliary.add(unit, batch, rows_are_units=not self._roles.clusters)
+            more = auxiliary_products(batch)
         if batch.answered is not None:  # rows without an answer stay in the sample, with a sum of zero
             unit, group, scores = unit[batch.answered], group[batch.answered], scores[batch.answered]
             products = None if products is None else products[batch.answered]
             weights = None if weights is None else weights[batch.answered]
             times = None if times is None else times[batch.answered]
+            more = None if more is None else more[batch.answered]
         if not len(scores):
             return
         block = self._blocks.encode(unit, group)
+        if more is not None:
+            self._add_products(block, more, scores, times)
         w = np.ones(len(scores)) if weights is None else weights
         columns = [np.ones(len(scores)), w, w * w, *(w * scores.T), *(w * w * scores.T)]
         columns += [w * w * a * b for a in scores.T for b in scores.T]
@@ -135,6 +148,13 @@ class ScoreSums:
         columns += [w * a * b for a in scores.T for b in scores.T]
         size, each = len(self._blocks), 1 if times is None else times
         self._sums = _grown(self._sums, np.array([np.bincount(block, column * each, size) for column in columns]))
+
+    def _add_products(self, block: Ints, more: Floats, scores: Floats, times: Ints | None) -> None:
+        """Sums of products of scores with what the known totals are of."""
+        size, each = len(self._blocks), 1 if times is None else times
+        columns = [column * score * each for score in (np.ones(len(scores)), *scores.T) for column in more.T]
+        found = np.array([np.bincount(block, column, size) for column in columns])
+        self._products = found if not self._products.size else _grown(self._products, found)
 
     def means(self) -> ScoreMeans:
         """The means, from all rows so far."""
@@ -166,10 +186,10 @@ class ScoreSums:
             means=means,
             covariance=covariance,
             total_covariance=totals,
-            degrees_of_freedom=self._degrees(unit, place, len(present)),
+            degrees_of_freedom=self._degrees(unit, place, n, means, weight),
             kish=weight**2 / squares,
             simple=self._same_size(by_group, n, weight, means) if self._is_survey else None,
-            finite=self._is_survey and self._roles.fpc,
+            may_exceed_n=self._is_survey and (self._roles.fpc or self._roles.rule is not None),
         )
 
     def _second(self, sums: Floats, start: int) -> Floats:
@@ -220,14 +240,21 @@ class ScoreSums:
         cells = np.zeros((stratum_of.size, groups, k))
         cells[unit, place] = residual
         by_unit = cells.reshape(stratum_of.size, groups * k)
+        slopes = None
+        if self._roles.rule is not None:
+            slopes = self._slopes(place, centre, total)
+            by_unit = by_unit - self._auxiliary.totals @ slopes
         if self._roles.clusters:
             weighted = by_unit * np.sqrt(factor[stratum_of])[:, None]
             middle = weighted.T @ weighted
             by_stratum = np.zeros((units_in.size, groups * k))
             np.add.at(by_stratum, stratum_of, by_unit)
         else:  # every row is a unit of its own, and in one group only
-            middle = _diagonal_blocks(self._row_squares(unit, place, own_centre, own_total, factor, groups))
+            middle = _diagonal_blocks(self._row_squares(unit, place, centre, total, factor))
             by_stratum = by_unit
+            if slopes is not None:
+                crossed = self._with_auxiliary(place, centre, total, factor[stratum_of[unit]], 0) @ slopes
+                middle = middle - crossed - crossed.T + slopes.T @ self._auxiliary.squares(factor) @ slopes
         found = np.asarray(middle - (by_stratum.T * (factor / units_in)) @ by_stratum)
         if self._roles.fpc:  # the randomisation is not corrected: everybody who was asked was randomised
             alone = self._second(sums, 3 + 2 * k) - self._second(sums, 3 + 2 * k + k * k)
@@ -236,28 +263,62 @@ class ScoreSums:
             found = found + _diagonal_blocks(blocks)
         return found
 
-    def _row_squares(
-        self, unit: Ints, place: Ints, centre: Floats, total: Floats, factor: Floats, groups: int
-    ) -> Floats:
+    def _with_auxiliary(self, place: Ints, centre: Floats, total: Floats, factor: Floats, which: int) -> Floats:
+        """``Σ_i f (z_i − m_g) x_i/W_g`` of every group and score (groups·k, p).
+
+        ``f`` is w² (0) or the slope of the weight (1), times a factor of its block.
+        """
+        groups, k = centre.shape
+        p = self._auxiliary.totals.shape[1]
+        sums = self._products.reshape(1 + k, 2, p, -1)[:, which] * factor
+        by_group = np.zeros((groups, 1 + k, p))
+        np.add.at(by_group, place, np.moveaxis(sums, 2, 0))
+        found = by_group[:, 1:] - centre[:, :, None] * by_group[:, :1]
+        return np.asarray((found / total[:, None, None]).reshape(groups * k, p))
+
+    def _slopes(self, place: Ints, centre: Floats, total: Floats) -> Floats:
+        """``B/W_g`` of every group and score, as columns (p, groups·k)."""
+        assert self._roles.rule is not None
+        moments = self._with_auxiliary(place, centre, total, np.ones(place.size), 1)
+        return np.asarray(self._roles.rule.inverse @ moments.T)
+
+    def _row_squares(self, unit: Ints, place: Ints, centre: Floats, total: Floats, factor: Floats) -> Floats:
         """``Σ_i u_i u_iᵀ`` of every group, the rows of a stratum times its factor."""
-        k, sums = self._width, self._sums
-        first, crossed = self._second(sums, 3 + 2 * k), sums[3 + k : 3 + 2 * k].T[:, :, None] * centre[:, None, :]
-        squares = first - crossed - crossed.transpose(0, 2, 1)
-        squares = squares + sums[2][:, None, None] * centre[:, :, None] * centre[:, None, :]
-        squares = squares * (factor[unit] / total**2)[:, None, None]
-        out = np.zeros((groups, k, k))
-        np.add.at(out, place, squares)
+        out = np.zeros((len(centre), self._width, self._width))
+        np.add.at(out, place, self._squares(place, centre, total) * factor[unit][:, None, None])
         return out
 
-    def _degrees(self, unit: Ints, place: Ints, groups: int) -> Floats:
-        """Clusters (or rows) minus strata in which the group has any; infinite for a simple random sample."""
-        if not self._is_survey:
+    def _squares(self, place: Ints, centre: Floats, total: Floats) -> Floats:
+        """``Σ_i u_i u_iᵀ`` of every block."""
+        k, sums, own = self._width, self._sums, centre[place]
+        first, crossed = self._second(sums, 3 + 2 * k), sums[3 + k : 3 + 2 * k].T[:, :, None] * own[:, None, :]
+        squares = first - crossed - crossed.transpose(0, 2, 1)
+        squares = squares + sums[2][:, None, None] * own[:, :, None] * own[:, None, :]
+        return np.asarray(squares / (total[place] ** 2)[:, None, None])
+
+    def _degrees(self, unit: Ints, place: Ints, n: Ints, means: Floats, weight: Floats) -> Floats:
+        """Of the variance of every group, at most units minus strata in which it has any; infinite given the table."""
+        groups, k = means.shape
+        if self._target == "table":
             return np.full(groups, math.inf)
-        stratum_of, _ = self._units_by_stratum()
+        if not self._is_survey:
+            return np.asarray(np.maximum(n - 1.0, 1.0))
+        stratum_of, units_in = self._units_by_stratum()
         rows = np.ones(unit.size) if self._roles.clusters else self._sums[0]
         units = np.bincount(place, rows, groups)
         pairs = np.unique(np.stack([place, stratum_of[unit]]), axis=1)
-        return np.asarray(np.maximum(units - np.bincount(pairs[0], minlength=groups), 1.0))
+        most = np.asarray(units - np.bincount(pairs[0], minlength=groups), float)
+        if units_in.size == 1:
+            return np.asarray(np.maximum(most, 1.0))
+        squares, sums = np.zeros((units_in.size, groups, k)), np.zeros((units_in.size, groups, k))
+        residual = (self._sums[3 : 3 + k].T - self._sums[1][:, None] * means[place]) / weight[place][:, None]
+        own = residual**2
+        if not self._roles.clusters:
+            own = np.diagonal(self._squares(place, means, weight), axis1=1, axis2=2)
+        np.add.at(squares, (stratum_of[unit], place), own)
+        np.add.at(sums, (stratum_of[unit], place), residual)
+        by_stratum = (squares - sums**2 / units_in[:, None, None]) * (units_in / (units_in - 1))[:, None, None]
+        return np.asarray(degrees_of_strata(by_stratum, units_in, most[:, None]).min(axis=1))
 
 
 def _grown(earlier: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from discreet.estimate.column_statistic import column_statistic
-from discreet.estimate.identified import Range
+from discreet.estimate.identified import Range, Ranges
 from discreet.estimate.statistic import Statistic
 
 
@@ -24,7 +24,7 @@ def mean(
     labels: Any = None,
     target: str = "population",
     fpc: Any = None,
-) -> Statistic | Range:
+) -> Statistic | Range | Ranges:
     """The mean of a column, with its error.
 
     Every row has a score whose expectation is its true number, and the mean of the scores is unbiased for the mean of
@@ -52,7 +52,8 @@ def mean(
     -------
     Statistic
         Where a blank is one of the values, the mean is over those who have a number. Where the channel does not
-        identify the mean, the :class:`Range` of it that goes with the reports.
+        identify the mean, the :class:`Range` of it that goes with the reports, with groups one for each in
+        :class:`Ranges`.
 
     Examples
     --------
@@ -61,8 +62,8 @@ def mean(
     >>> print(mean(reports, GeneralizedResponse(3, 2.0), labels=[0, 10, 20]))
     Mean of the population, n = 1,000
     <BLANKLINE>
-    statistic      n  estimate  std. error  95 % interval (wald)
-    mean       1,000   5.59134    0.362953    4.87997 to 6.30272
+    statistic      n  estimate  std. error  95 % interval (wilson)
+    mean       1,000   5.59134    0.362953      4.88273 to 6.32538
     """
     return column_statistic(
         "mean",

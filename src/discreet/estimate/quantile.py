@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError, NotIdentifiedError, ReleaseError
+from discreet.estimate import display
 from discreet.estimate.box_distribution import BoxDistribution, BoxThresholds
 from discreet.estimate.channels import Channels
 from discreet.estimate.collecting import collect, group_names, left_out_note, survey_columns
@@ -18,12 +19,12 @@ from discreet.estimate.columns import ArrayColumn, Column, ReleaseColumn
 from discreet.estimate.frequencies import frequencies
 from discreet.estimate.frequency_distribution import frequency_distribution
 from discreet.estimate.frequency_estimator import estimate_from
-from discreet.estimate.identified import FrequencyBounds, Range
+from discreet.estimate.identified import FrequencyBounds, GroupedBounds, Range, Ranges
 from discreet.estimate.quantile_result import Quantiles, quantiles
 from discreet.estimate.rows import Rows, is_release
 from discreet.estimate.scored_column import NumberColumn, as_numbers
 from discreet.estimate.survey import Roles
-from discreet.estimate.value_numbers import value_names, value_numbers
+from discreet.estimate.value_numbers import NOBODY_KNOWN, value_names, value_numbers
 from discreet.manifest import NumericBlock
 from discreet.mechanisms import GeneralizedResponse, RecordMechanism
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
@@ -45,7 +46,7 @@ def quantile(
     labels: Any = None,
     target: str = "population",
     fpc: Any = None,
-) -> Quantiles | Range:
+) -> Quantiles | Range | Ranges:
     """A quantile of a column: the smallest value that at least the share p of people do not exceed.
 
     The estimated distribution function is inverted, and so are tests about it: the interval holds the values that
@@ -66,7 +67,8 @@ def quantile(
     Returns
     -------
     Quantiles
-        Or the :class:`Range` of the quantile where the channel does not tell all values apart.
+        Or the :class:`Range` of the quantile where the channel does not tell all values apart, with groups one for each
+        in :class:`Ranges`.
 
     Examples
     --------
@@ -100,12 +102,8 @@ def quantile(
     try:
         _ = channels.inverse
     except NotIdentifiedError:
-        if by is not None:
-            raise EstimationError(
-                "the design identifies only a range of this quantile: ask for that of all rows, without groups"
-            ) from None
-        more: dict[str, Any] = {"designs": designs, "labels": labels, "target": target}
-        bounds: FrequencyBounds = frequencies(reports, mechanism, **given, **more, method="bounds")
+        more: dict[str, Any] = {"by": by, "designs": designs, "labels": labels, "target": target}
+        bounds: FrequencyBounds | GroupedBounds = frequencies(reports, mechanism, **given, **more, method="bounds")
         return bounds.quantile(p)
     return _of_list(release, total, column, channels, numbers, p, target, aside, name, value_names(channels.labels))
 
@@ -148,6 +146,13 @@ def _of_list(
     parts = [(label, estimate_from(part, channels, target=target)) for label, part in evidence if part.n]
     if not parts:
         raise EstimationError("there are no reports to estimate from (n = 0)")
+    told = dict.fromkeys(note for _, part in evidence for note in part.notes)  # each once, whatever the groups
+    if len(parts) > 1:  # a group of nobody with a number does not keep the others from having theirs
+        known = [float(part.estimate[~np.isnan(numbers)].sum()) > 0 for _, part in parts]
+        lost = [display.label_text(label) for (label, _), kept in zip(parts, known, strict=True) if not kept]
+        if lost and len(lost) < len(parts):
+            told[f"groups left out, since {NOBODY_KNOWN}: {', '.join(lost[: display.SHOWN])}"] = None
+            parts = [one for one, kept in zip(parts, known, strict=True) if kept]
     return quantiles(
         p=p,
         column=name,
@@ -158,7 +163,7 @@ def _of_list(
         degrees_of_freedom=np.array([part.spread.degrees_of_freedom for _, part in parts]),
         target=target,
         clustered=aside["clusters"] is not None,
-        notes=(*left_out_note(left_out), *getattr(column, "value_notes", ())),
+        notes=(*left_out_note(left_out), *getattr(column, "value_notes", ()), *told),
         names=names,
     )
 
@@ -225,6 +230,6 @@ def _of_box(reports: Any, name: Any, mechanism: ZeroInflatedLaplace, p: float, t
         degrees_of_freedom=first.degrees_of_freedom,
         target=target,
         clustered=aside["clusters"] is not None,
-        notes=left_out_note(rows.left_out),
+        notes=(*left_out_note(rows.left_out), *roles.notes),
         names={},
     )

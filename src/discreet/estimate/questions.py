@@ -61,7 +61,7 @@ def questions(release: Any) -> list[Questions]:
         block = manifest.block(column.name)
         if block is None:
             role = "" if column.role == "public" else f", the {column.role} of the survey"
-            asked = ("mean", "quantile") if column.type in ("integer", "number") else ()
+            asked = ("frequencies", "mean", "quantile") if column.type in ("integer", "number") else ("frequencies",)
             found.append(Questions(column.name, False, f"{column.type}{role}", "copied", asked))
         else:
             found.append(_of_private(block, column.name))

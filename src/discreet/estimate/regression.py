@@ -22,6 +22,10 @@ _NO_CORRECTION = (
     "the finite-population correction is not used: coefficients describe how the population came about, not those who "
     "happen to be in it"
 )
+_FIXED_WEIGHTS = (
+    "the calibrated weights are taken as fixed: the errors do not know of the totals that they meet; "
+    "estimate.replicate calibrates every replicate anew, and its errors do"
+)
 
 
 @overload
@@ -147,6 +151,8 @@ def regression(
         fit = replace(fit, notes=(*fit.notes, *notes))
     if release.survey.fpc is not None:
         fit = replace(fit, notes=(*fit.notes, _NO_CORRECTION))
+    if hasattr(release, "calibration"):
+        fit = replace(fit, notes=(*fit.notes, _FIXED_WEIGHTS))
     return side_by_side({"corrected": fit, "naive": approach.naive(asked, fit)}, level) if compare else fit
 
 

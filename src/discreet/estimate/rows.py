@@ -6,10 +6,10 @@ and columns handed on as they are. Every estimator reads its rows here. It stand
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,8 @@ from discreet.estimate.tally import count_reports
 
 #: Rows of an array handled at once when they carry more than a report.
 _ROWS = 1 << 20
+#: The same where every row has dozens of auxiliary numbers.
+_ROWS_WITH_AUXILIARY = 1 << 16
 #: What is done with rows in which something is missing: kept and marked, refused, or left out and counted.
 Missing = Literal["keep", "error", "drop"]
 #: Columns of a release, the rows they are, and how often each occurs.
@@ -34,10 +36,51 @@ Piece = tuple[Mapping[str, Any], slice, "NDArray[np.int64] | None"]
 
 
 @dataclass(frozen=True, eq=False)
+class RowWeights:
+    """Weights of some rows that were made to meet known totals: see :mod:`discreet.estimate.calibration`.
+
+    Attributes
+    ----------
+    weights : array (rows,)
+    auxiliary : array (rows, p)
+        The numbers whose totals are known.
+    slopes : array (rows,)
+        How the weight moves with the multiplier of an auxiliary number, over that number.
+    """
+
+    weights: Floats
+    auxiliary: Floats
+    slopes: Floats
+
+
+class WeightRule(Protocol):
+    """Weights that are worked out from public columns, row by row."""
+
+    #: The inverse of ``Σ slope·x x'`` over all rows.
+    inverse: Floats
+
+    @property
+    def needs(self) -> list[str]:
+        """Columns of the release that are read."""
+
+    def check(self, release: Any, total: int) -> None:
+        """Refuse other rows than those that the rule is for."""
+
+    def of(self, read: Callable[[str], Any] | None, rows: slice) -> RowWeights:
+        """The weights of some rows."""
+
+
+def weight_rule(weights: Any) -> WeightRule | None:
+    """Weights that are a rule, and no column or array."""
+    return weights if hasattr(weights, "needs") and hasattr(weights, "inverse") else None
+
+
+@dataclass(frozen=True, eq=False)
 class Batch:
     """Some rows: report codes, and what else is known about each; ``answered`` is None when all have a report.
 
     ``times`` says how often each row occurs, for those who asked for counted rows; None when each stands for itself.
+    ``auxiliary`` and ``slopes`` are there where the weights meet known totals (:class:`RowWeights`).
     """
 
     codes: NDArray[Any]
@@ -50,6 +93,8 @@ class Batch:
     table: pa.Table | None = None
     fpc: Floats | None = None
     times: NDArray[np.int64] | None = None
+    auxiliary: Floats | None = None
+    slopes: Floats | None = None
 
     def where(self, kept: NDArray[np.bool_]) -> Batch:
         """Some of these rows."""
@@ -152,7 +197,12 @@ class Rows:
         self._engine = Local()
         #: Rows without an answer, or with something missing: counted while the batches are read.
         self.left_out = 0
+        self._rule = weight_rule(weights)
+        if self._rule is not None:
+            self._rule.check(release, total)
         for role, given in self._aside.items():
+            if role == "weights" and self._rule is not None:
+                continue
             if is_several(given, release):
                 self._aside[role] = [self._checked(one, role) for one in given]
             elif given is not None:
@@ -208,7 +258,7 @@ class Rows:
 
     def _from_arrays(self) -> Iterator[Piece]:
         alone = len(self._columns) == 1 and all(given is None for given in self._aside.values())
-        step = max(self._total, 1) if alone else _ROWS
+        step = max(self._total, 1) if alone else _ROWS if self._rule is None else _ROWS_WITH_AUXILIARY
         for start in range(0, self._total, step):
             yield {}, slice(start, min(start + step, self._total)), None
 
@@ -216,6 +266,7 @@ class Rows:
         names = {name for column in self._columns for name in column.needs} | set(self._table)
         for given in self._aside.values():
             names |= {one for one in (given if isinstance(given, list) else [given]) if isinstance(one, str)}
+        names |= set() if self._rule is None else set(self._rule.needs)
         start = 0
         read = [name for name in self._release.columns if name in names]
         pieces = self._release.counted(read) if self._counted else ((one, None) for one in self._release.batches(read))
@@ -234,8 +285,11 @@ class Rows:
                 return np.full(rows.stop - rows.start, float(given))
             return given[rows] if isinstance(given, pa.Array) else columns[given] if given is not None else None
 
-        aside = {role: part(given) for role, given in self._aside.items()}
-        if aside["weights"] is not None:  # no release is made with a blank weight: it is refused, not dropped
+        aside = {role: None if weight_rule(given) else part(given) for role, given in self._aside.items()}
+        if self._rule is not None:
+            made = self._rule.of(columns.__getitem__ if columns else None, rows)
+            aside |= {"weights": made.weights, "auxiliary": made.auxiliary, "slopes": made.slopes}
+        elif aside["weights"] is not None:  # no release is made with a blank weight: it is refused, not dropped
             name = _shown("weights", self._aside)
             aside["weights"] = checked_weights(aside["weights"], rows.stop - rows.start, rows.start, name)
         if aside["fpc"] is not None:

@@ -246,4 +246,5 @@ def score_means(
         products = column.scores.products(batch.codes) if needed else None
         if len(batch.codes):
             sums.add(batch, column.scores.of(batch.codes, batch.first_row), products)
-    return sums.means(), (*left_out_note(rows.left_out), *column.scores.notes)
+    notes = () if target == "table" else roles.notes
+    return sums.means(), (*left_out_note(rows.left_out), *column.scores.notes, *notes)

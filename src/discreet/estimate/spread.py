@@ -134,8 +134,10 @@ class Linearised(Spread):
         Weights by report in each stratum.
     factors : array (H,)
         k_h/m_h.
-    clusters, degrees : int
-        Clusters that have a row here, and clusters minus strata.
+    clusters : int
+        Clusters that have a row here.
+    degrees : float
+        Degrees of freedom, at most clusters minus strata (:mod:`discreet.estimate.satterthwaite`).
     kish : float
         ``(ΣW_c)²/ΣW_c²``, the effective number of clusters.
     """
@@ -148,13 +150,13 @@ class Linearised(Spread):
     strata: Floats
     factors: Floats
     clusters: int
-    degrees: int
+    degrees: float
     kish: float
 
     @property
     def degrees_of_freedom(self) -> float:
-        """Clusters minus strata."""
-        return float(self.degrees)
+        """Clusters minus strata, fewer where few clusters make most of the variance."""
+        return self.degrees
 
     def variances(self, correction: Inverse) -> Floats:
         """The diagonal of A S Aᵀ."""
@@ -184,6 +186,10 @@ class Linearised(Spread):
         if not isinstance(other, Linearised):
             return None
         refuse_large(max(correction.shape))
+        return correction.sandwich(self._together(other))
+
+    def _together(self, other: Linearised) -> Floats:
+        """The covariance of the shares of two groups."""
         own, its = ((one.strata - np.outer(one.strata.sum(axis=1), one.shares)) / one.total for one in (self, other))
         middle = -(own.T * self.factors) @ its
         if not isinstance(self.rows, np.ndarray):
@@ -191,7 +197,7 @@ class Linearised(Spread):
                 (one.rows.toarray() - np.outer(one.rows.sum(axis=1), one.shares)) / one.total for one in (self, other)
             ]
             middle = middle + parts[0].T @ parts[1]
-        return correction.sandwich(middle)
+        return np.asarray(middle)
 
     def total_variances(self, correction: Inverse) -> Floats:
         """Variances of the Horvitz–Thompson totals ``A Σ w_i e_{y_i}``: the same sums, not centred at p̂."""
@@ -203,6 +209,10 @@ class Linearised(Spread):
 
     def share_variances(self) -> Floats:
         """The diagonal of S."""
+        return self._share_diagonal(self.shares, self.total)
+
+    def plain_share_variances(self) -> Floats:
+        """The same, were nothing known of the population but what the sample says."""
         return self._share_diagonal(self.shares, self.total)
 
     def _stratum_sums(self, centre: Floats, total: float) -> Floats:
@@ -218,7 +228,7 @@ class Linearised(Spread):
         if max(correction.shape) > MAX_COVARIANCE and not isinstance(correction, UniformInverse):
             return self._diagonal_by_sums(correction, centre, total)
         if not isinstance(correction, UniformInverse):
-            return np.asarray(np.maximum(np.diag(self._full(correction, centre, total)), 0.0))
+            return np.asarray(np.maximum(np.diag(Linearised._full(self, correction, centre, total)), 0.0))
         # A = scale·I + shift·11ᵀ needs the diagonal of S, its row sums and its sum.
         sums = self._stratum_sums(centre, total)
         across = sums.sum(axis=1)

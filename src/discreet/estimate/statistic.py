@@ -15,6 +15,7 @@ from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import anytime, display
+from discreet.estimate.bounded_mean import Support, bounded, reaches
 from discreet.estimate.contrast import Contrast, contrast, unknown_group
 from discreet.estimate.intervals import checked_level, two_sided_quantile, within_unit
 from discreet.estimate.result import SHARES, Axis, Result, frozen, written_interval
@@ -62,10 +63,14 @@ class Statistic(Result):
     notes: tuple[str, ...] = ()
     #: Two numbers and the randomisation variances at each, where the mean is a share in disguise.
     two_valued: tuple[float, float, float, float] | None = None
+    #: Where the numbers behind the mean can lie, where that is known.
+    support: Support | None = None
+    #: Variances as intervals and comparisons use them: with n − 1, and not below what the randomisation alone gives.
+    interval_variance: Floats | None = None
     #: Of a survey: the variances that a simple random sample of as many people would have.
     simple_variance: Floats | None = None
-    #: Whether a finite-population correction is in the covariance.
-    finite: bool = False
+    #: Whether a sample may be worth more people than it has: without replacement, or with known totals.
+    may_exceed_n: bool = False
     #: The least standard deviation of one score, and half the range of scores; for confidence sequences of a mean.
     deviations: tuple[float, float] | None = None
 
@@ -93,7 +98,7 @@ class Statistic(Result):
     @property
     def default_interval(self) -> str:
         """The interval method that is used unless another is named."""
-        return "wald" if self.two_valued is None else "wilson"
+        return "wald" if self.two_valued is None and self.support is None else "wilson"
 
     def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
         """Confidence intervals, one (low, high) row per group.
@@ -103,17 +108,20 @@ class Statistic(Result):
         level : float
             Confidence level.
         method : {"wald", "wilson", "simultaneous", "anytime", "anytime-rigorous"}, optional
-            * "wald": estimate ± quantile × standard error, Student's t with (clusters − strata) degrees of freedom
-              in a survey. The default.
-            * "wilson": of a column with two values, all means that the score test accepts; the default there. It lies
-              within the two values. In a survey with the effective number of people.
+            * "wilson": all means that a score test accepts, of numbers with known ends against the people who would
+              hide them best (:mod:`discreet.estimate.bounded_mean`). It lies within the ends of the domain. The default
+              where they are known. In a survey with the effective number of people.
+            * "wald": estimate ± quantile × standard error, Student's t with n − 1, in a survey (clusters − strata)
+              degrees of freedom. The default elsewhere: of public numbers, totals of a survey, and where some have no
+              number.
             * "simultaneous": all groups at once with the level as joint coverage, by Bonferroni on the default.
             * "anytime": a confidence sequence, which may be looked at as often as one likes while answers come in, once
               there are some dozens; "anytime-rigorous" holds from the first answer on and is wider, for columns with a
               list of values. See :mod:`discreet.estimate.anytime`. For means of simple random samples.
         """
         level = checked_level(level)
-        options = ("wald", *(("wilson",) if self.two_valued is not None else ()), "simultaneous", *_ANYTIME)
+        known = self.two_valued is not None or self.support is not None
+        options = ("wald", *(("wilson",) if known else ()), "simultaneous", *_ANYTIME)
         method = self.default_interval if method is None else method
         method = arguments.choice(method, f"the interval method of a {self.what}", options, EstimationError)
         if method in _ANYTIME:
@@ -122,13 +130,42 @@ class Statistic(Result):
             level, method = 1 - (1 - level) / self.estimate.size, self.default_interval
         quantiles = np.array([two_sided_quantile(level, df) for df in self.degrees_of_freedom])
         if method == "wald":
-            return np.stack([self.estimate - quantiles * self.std_error, self.estimate + quantiles * self.std_error], 1)
-        return self._wilson(level, quantiles)
+            reach = quantiles * np.sqrt(self.variances)
+            return np.stack([self.estimate - reach, self.estimate + reach], axis=1)
+        if self.two_valued is None:
+            return self._bounded(quantiles)
+        return self._wilson(quantiles if self._is_survey else np.full_like(quantiles, two_sided_quantile(level)))
+
+    @property
+    def _is_survey(self) -> bool:
+        return self.simple_variance is not None
+
+    @property
+    def variances(self) -> Floats:
+        """As intervals and comparisons use them."""
+        return self.std_error**2 if self.interval_variance is None else self.interval_variance
+
+    @property
+    def _people(self) -> Floats:
+        """What a total is a mean times of."""
+        return self.n.astype(float) if self.what == "total" else np.ones(self.n.size)
+
+    def _bounded(self, quantiles: Floats) -> Floats:
+        """The interval of numbers between known ends."""
+        assert self.support is not None
+        people, size = self._people, self.n.astype(float)
+        mean, error = self.estimate / people, self.variances / people**2
+        variance = size * error
+        if self.simple_variance is not None:  # as many people as would give this error
+            variance = np.maximum(size * self.simple_variance / people**2, self.support.least)
+            np.divide(variance, error, out=size, where=(error > 0) & (variance > 0))
+            size = size if self.may_exceed_n else np.minimum(size, self.n)
+        below, above = reaches(mean, variance, size, quantiles, self.support)
+        return bounded(mean, below, above, self.support) * people[:, None]
 
     def _anytime(self, level: float, *, rigorous: bool) -> Floats:
         """A confidence sequence, at the number of answers that there are now."""
-        sampled = self.target == "population" and np.isinf(self.degrees_of_freedom).all()
-        if self.deviations is None or not sampled:
+        if self.deviations is None or self.target != "population" or self._is_survey:
             raise EstimationError(
                 "anytime intervals are for the means of estimate.mean from simple random samples: no totals, and no "
                 "survey weights, strata or clusters"
@@ -137,44 +174,63 @@ class Statistic(Result):
         if rigorous and math.isinf(half_range):
             raise EstimationError("anytime-rigorous intervals need a column with a list of values; use anytime")
         if self.two_valued is not None and not rigorous:
-            return self._wilson(level, np.array([anytime.factor(int(n), level) for n in self.n]))
+            return self._wilson(np.array([anytime.factor(int(n), level) for n in self.n]))
         found = self.std_error * np.sqrt(self.n)
         deviation = np.full_like(found, half_range) if rigorous else np.maximum(found, least)
         reach = np.array([anytime.reach(int(n), one, level) for n, one in zip(self.n, deviation, strict=True)])
         return np.stack([self.estimate - reach, self.estimate + reach], axis=1)
 
-    def _wilson(self, level: float, quantiles: Floats) -> Floats:
+    def _wilson(self, factors: Floats) -> Floats:
         """Wilson's interval for the share of the second value, as one for the mean."""
         assert self.two_valued is not None
+        first, second = self.two_valued[:2]
+        share, low, high = self._wilson_ends(factors)
+        ends = within_unit(low, high, 1 + np.abs(share))
+        return np.sort((first + (second - first) * ends) * self._people[:, None], axis=1)
+
+    def _wilson_ends(self, factors: Floats) -> tuple[Floats, Floats, Floats]:
+        """The share of the second value, and the ends of its interval, not held to [0, 1]."""
+        assert self.two_valued is not None
         first, second, own, other = self.two_valued
-        people = self.n.astype(float) if self.what == "total" else np.ones(self.n.size)
+        people = self._people
         share = (self.estimate / people - first) / (second - first)
         sampling = 1.0 if self.target == "population" else 0.0
         at_share = share * own + (1 - share) * other + sampling * share * (1 - share)
         variance = (self.std_error / people / (second - first)) ** 2
         size = self.n.astype(float)
-        # A survey: as many people as would give this variance, and fewer for its degrees of freedom.
-        informative = np.isfinite(variance) & (variance > 0) & (at_share > 0)
-        np.divide(at_share, variance, out=size, where=informative & np.isfinite(self.degrees_of_freedom))
-        normal = two_sided_quantile(level)
-        size = (size if self.finite else np.minimum(size, self.n)) * np.divide(
-            normal, quantiles, out=np.ones_like(size), where=quantiles > 0
-        ) ** 2
-        low, high = wilson(share, np.full_like(share, own), np.full_like(share, other), sampling, size, normal)
-        ends = within_unit(low, high, 1 + np.abs(share))
-        return np.sort((first + (second - first) * ends) * people[:, None], axis=1)
+        if self._is_survey or self.target == "table":  # as many people as would give this variance
+            informative = np.isfinite(variance) & (variance > 0) & (at_share > 0)
+            np.divide(at_share, variance, out=size, where=informative)
+        size = size if self.may_exceed_n else np.minimum(size, self.n)
+        ends = wilson(share, np.full_like(share, own), np.full_like(share, other), sampling, size, factors)
+        return share, *ends
 
-    def __getitem__(self, group: Any) -> Self:
-        place = self._place(group)
+    def share_reaches(self, places: NDArray[np.int64], factors: Floats) -> tuple[Floats, Floats] | None:
+        """How far down and up Wilson's intervals of some groups reach, one factor for each; None for other numbers."""
+        if self.two_valued is None:
+            return None
+        own = self._at(places)
+        first, second = self.two_valued[:2]
+        share, low, high = own._wilson_ends(factors)
+        stretch = abs(second - first) * own._people
+        ends = ((share - low) * stretch, (high - share) * stretch)
+        return ends if second > first else ends[::-1]
+
+    def _at(self, places: NDArray[np.int64]) -> Self:
+        """Some groups, in this order."""
         return replace(
             self,
-            estimate=self.estimate[[place]],
-            covariance=self.covariance[[place]][:, [place]],
-            groups=(group,),
-            n=self.n[[place]],
-            simple_variance=None if self.simple_variance is None else self.simple_variance[[place]],
-            degrees_of_freedom=self.degrees_of_freedom[[place]],
+            estimate=self.estimate[places],
+            covariance=self.covariance[np.ix_(places, places)],
+            groups=tuple(self.groups[place] for place in places),
+            n=self.n[places],
+            simple_variance=None if self.simple_variance is None else self.simple_variance[places],
+            interval_variance=None if self.interval_variance is None else self.interval_variance[places],
+            degrees_of_freedom=self.degrees_of_freedom[places],
         )
+
+    def __getitem__(self, group: Any) -> Self:
+        return self._at(np.array([self._place(group)]))
 
     def _place(self, group: Any) -> int:
         single = group.item() if isinstance(group, np.generic) else group
@@ -285,6 +341,22 @@ class Statistic(Result):
             "interval": written_interval(self.interval(level, method), level, chosen),
             "notes": list(self.notes),
         }
+
+
+#: Fewer rows than this are few: Student's interval of skewed numbers then misses often.
+_FEW = 30
+
+
+def few_rows_notes(groups: tuple[Any, ...], n: NDArray[np.int64]) -> tuple[str, ...]:
+    """Numbers without known ends: what few rows do not show no interval knows."""
+    few = [display.label_text(group) for group, rows in zip(groups or ("",), n, strict=True) if 1 < rows < _FEW]
+    if not few:
+        return ()
+    named = f" in {', '.join(few[: display.SHOWN])}" if groups else ""
+    return (
+        f"fewer than {_FEW} answers{named}: the interval takes them to show what all numbers are like, and misses more "
+        "often than it says where a few large ones decide",
+    )
 
 
 def single_row_notes(groups: tuple[Any, ...], n: NDArray[np.int64], *, share: bool = False) -> tuple[str, ...]:

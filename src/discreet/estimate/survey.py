@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
+from discreet.estimate.calibrated_variance import AuxiliarySums, Calibrated
 from discreet.estimate.evidence import Evidence
 from discreet.estimate.finite_population import FiniteSample, PopulationSizes
-from discreet.estimate.rows import Batch
+from discreet.estimate.rows import Batch, WeightRule, weight_rule
+from discreet.estimate.satterthwaite import degrees_of_strata
 from discreet.estimate.spread import Linearised
 from discreet.estimate.tally import Cells, GroupIndex, Ints, LabelIndex, PairIndex, count_reports
 
@@ -29,11 +31,19 @@ class Roles:
     clusters: bool = False
     groups: bool = False
     fpc: bool = False
+    #: Weights that meet known totals.
+    rule: WeightRule | None = None
 
     @classmethod
     def of(cls, aside: Mapping[str, Any]) -> Roles:
         """The roles that have something."""
-        return cls(*(aside.get(role) is not None for role in ("weights", "strata", "clusters", "groups", "fpc")))
+        given = {role: aside.get(role) is not None for role in ("weights", "strata", "clusters", "groups", "fpc")}
+        return cls(**given, rule=weight_rule(aside.get("weights")))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know about the weights."""
+        return () if self.rule is None else ("weights are calibrated to known totals, which the errors know",)
 
     @property
     def any(self) -> bool:
@@ -65,6 +75,7 @@ class SurveyTally:
         self._cells = Cells()
         self._rows_by_stratum: Ints = np.zeros(0, np.int64)
         self._population = PopulationSizes()
+        self._auxiliary = AuxiliarySums()
 
     def add(self, batch: Batch) -> None:
         """One batch."""
@@ -83,12 +94,16 @@ class SurveyTally:
         self._rows_by_stratum = rows
         if batch.fpc is not None:
             self._population.add(stratum, batch.fpc, batch.first_row)
-        codes, weights = batch.codes.astype(np.int64), batch.weights
+        codes, weights, more = batch.codes.astype(np.int64), batch.weights, None
+        if self._is_sample and self._roles.rule is not None:
+            self._auxiliary.add(unit, batch, rows_are_units=not self._roles.clusters)
+            more = auxiliary_products(batch)
         if batch.answered is not None:  # rows without an answer stay in the sample, with a total of zero
             codes, unit, group = codes[batch.answered], unit[batch.answered], group[batch.answered]
             weights = None if weights is None else weights[batch.answered]
             times = None if times is None else times[batch.answered]
-        self._cells.add(self._blocks.encode(unit, group) * self._reports + codes, weights, times)
+            more = None if more is None else more[batch.answered]
+        self._cells.add(self._blocks.encode(unit, group) * self._reports + codes, weights, times, more)
 
     def evidence(self) -> list[tuple[Any, Evidence]]:
         """The evidence of every group, in label order; without groups one, labelled None."""
@@ -100,7 +115,7 @@ class SurveyTally:
         return [(label, self._of_group(unit[k], report[k], sums[:, k])) for label, k in chosen.items()]
 
     def _of_group(self, unit: Ints, report: Ints, sums: Floats) -> Evidence:
-        counts, weights, squares = (_sums(report, row, self._reports) for row in sums)
+        counts, weights, squares = (_sums(report, row, self._reports) for row in sums[:3])
         whole = counts.round().astype(np.int64)
         survey: Linearised | None = None
         finite: FiniteSample | None = None
@@ -137,7 +152,7 @@ class SurveyTally:
                 f"{clusters_in.size:,} strata with {self._reports:,} reports each are more than memory should hold; "
                 "merge strata"
             )
-        count, weight, square = sums
+        count, weight, square = sums[:3]
         factor = remaining * clusters_in / (clusters_in - 1)
         stratum = stratum_of[unit]
         strata = _sums(stratum * self._reports + report, weight, clusters_in.size * self._reports)
@@ -168,13 +183,55 @@ class SurveyTally:
             strata=strata.reshape(clusters_in.size, self._reports),
             factors=factor / clusters_in,
             clusters=used,
-            degrees=max(used - used_strata, 1),
+            degrees=self._degrees(unit, report, sums, weights / total, max(used - used_strata, 1)),
             kish=kish,
         )
-        return survey, self._survey_notes(used, used_strata)
+        notes = self._survey_notes(used, used_strata)
+        return (survey if self._roles.rule is None else self._calibrated(survey, unit, report, sums, factor)), notes
+
+    def _degrees(self, unit: Ints, report: Ints, sums: Floats, shares: Floats, most: int) -> float:
+        """Degrees of freedom of the variance of all shares together, ``Σ_y Var(p̂_y)``."""
+        stratum_of, units_in = self._clusters_by_stratum()
+        if units_in.size == 1:
+            return float(most)
+        _, weight, square = sums[:3]
+        stratum, size, length = stratum_of[unit], units_in.size, float(shares @ shares)
+        if self._roles.clusters:  # Σ_y (W_cy − p_y W_c)² of every cluster, in two sums over its cells
+            whole = _sums(unit, weight, stratum_of.size)
+            own = _sums(unit, weight**2 - 2 * weight * shares[report] * whole[unit], stratum_of.size)
+            squares = _sums(stratum_of, own + length * whole**2, size)
+        else:
+            squares = _sums(stratum, square * (1 - 2 * shares[report] + length), size)
+        cells = _sums(stratum * self._reports + report, weight, size * self._reports).reshape(size, self._reports)
+        between = np.sum((cells - np.outer(cells.sum(axis=1), shares)) ** 2, axis=1)
+        by_stratum = (squares - between / units_in) * (units_in / (units_in - 1))
+        return float(degrees_of_strata(by_stratum, units_in, float(most)))
+
+    def _calibrated(self, plain: Linearised, unit: Ints, report: Ints, sums: Floats, factor: Floats) -> Calibrated:
+        """The same spread, as that of residuals from what is known."""
+        assert self._roles.rule is not None
+        stratum_of, clusters_in = self._clusters_by_stratum()
+        totals, rows_are_units = self._auxiliary.totals, not self._roles.clusters
+        p, weight, k = totals.shape[1], sums[1], factor[stratum_of]
+        squares, slopes = sums[3 : 3 + p], sums[3 + p : 3 + 2 * p]
+        # Σ_c k_h W_cy X_c, where rows are units Σ_i k_h w_i² x_i; less what centring at the strata takes off.
+        within = squares * k[unit] if rows_are_units else totals[unit].T * (weight * k[unit])
+        crossed = np.stack([_sums(report, row, self._reports) for row in within], axis=1)
+        by_stratum = totals
+        if not rows_are_units:
+            by_stratum = np.zeros((clusters_in.size, p))
+            np.add.at(by_stratum, stratum_of, totals)
+        crossed -= (plain.strata.T * plain.factors) @ by_stratum
+        by_report = np.stack([_sums(report, row, self._reports) for row in slopes], axis=1)
+        return Calibrated(
+            **{one.name: getattr(plain, one.name) for one in fields(plain)},
+            crossed=crossed,
+            slopes=by_report @ self._roles.rule.inverse,
+            known=self._auxiliary.covariance(stratum_of, clusters_in, factor, rows_are_units=rows_are_units),
+        )
 
     def _survey_notes(self, used: int, used_strata: int) -> tuple[str, ...]:
-        notes = []
+        notes = [*self._roles.notes]
         if used <= used_strata:
             notes.append(
                 "the group has no stratum with two clusters of its own: its standard errors rest on one degree of "
@@ -185,6 +242,14 @@ class SurveyTally:
             if np.unique(labels).size < labels.size:
                 notes.append("cluster labels that recur in several strata were taken as different clusters")
         return tuple(notes)
+
+
+def auxiliary_products(batch: Batch) -> Floats:
+    """``w² x`` and ``slope·x`` of every row, side by side."""
+    assert batch.auxiliary is not None
+    assert batch.weights is not None
+    assert batch.slopes is not None
+    return np.hstack([batch.auxiliary * (batch.weights**2)[:, None], batch.auxiliary * batch.slopes[:, None]])
 
 
 def _sums(keys: Ints, values: Floats, size: int) -> Floats:

@@ -195,14 +195,14 @@ class GroupIndex:
 
 
 class Cells:
-    """Sparse sums by key: number of rows, Σw and Σw²."""
+    """Sparse sums by key: number of rows, Σw, Σw², and sums of whatever else is given."""
 
     def __init__(self) -> None:
         self._keys: Ints = np.zeros(0, np.int64)
         self._sums: Floats = np.zeros((3, 0))
 
-    def add(self, keys: Ints, weights: Floats | None, times: Ints | None = None) -> None:
-        """One batch of rows, each as often as it occurs."""
+    def add(self, keys: Ints, weights: Floats | None, times: Ints | None = None, more: Floats | None = None) -> None:
+        """One batch of rows, each as often as it occurs; ``more`` has one row of numbers for each."""
         if not keys.size:
             return
         present, back = distinct(keys)
@@ -210,11 +210,14 @@ class Cells:
         sums = [count] * 3
         if weights is not None:
             sums = [count, np.bincount(back, weights * each), np.bincount(back, weights**2 * each)]
+        if more is not None:
+            sums += [np.bincount(back, column * each) for column in more.T]
         self._merge(present, np.array(sums, float))
 
     def _merge(self, keys: Ints, sums: Floats) -> None:
         merged, back = np.unique(np.concatenate([self._keys, keys]), return_inverse=True)
-        both = np.concatenate([self._sums, sums], axis=1)
+        earlier = self._sums if self._keys.size else np.zeros((len(sums), 0))
+        both = np.concatenate([earlier, sums], axis=1)
         self._keys = merged
         self._sums = np.array([np.bincount(back, row, merged.size) for row in both])
 

@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from discreet.estimate.column_statistic import column_statistic
-from discreet.estimate.identified import Range
+from discreet.estimate.identified import Range, Ranges
 from discreet.estimate.statistic import Statistic
 
 
@@ -24,7 +24,7 @@ def total(
     labels: Any = None,
     target: str = "population",
     fpc: Any = None,
-) -> Statistic | Range:
+) -> Statistic | Range | Ranges:
     """The total of a column over people, with its error.
 
     With survey weights Horvitz and Thompson's ``Σ w_i s_i`` over the scores s of :func:`discreet.estimate.mean`: the

@@ -13,6 +13,9 @@ from discreet.domains import Binary, FiniteDomain, Ordinal, WithBlank
 from discreet.domains.losses import OnALine
 from discreet.errors import EstimationError
 
+#: Why there is no mean and no quantile where a blank is one of the values.
+NOBODY_KNOWN = "the corrected share of people whose value is known is not positive: too few reports"
+
 
 def value_numbers(labels: Any, size: int, given: ArrayLike | None = None, column: str | None = None) -> Floats:
     """One number per value, in code order.

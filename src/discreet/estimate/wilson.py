@@ -19,14 +19,14 @@ from discreet.arguments import Floats
 
 
 def wilson(
-    estimate: Floats, own: Floats, other: Floats, sampling: float, n: float | Floats, factor: float
+    estimate: Floats, own: Floats, other: Floats, sampling: float, n: float | Floats, factor: float | Floats
 ) -> tuple[Floats, Floats]:
     """All π with ``(π̂ − π)² ≤ factor² V(π)/n``: two roots of a quadratic, nan where there are none.
 
     With the normal quantile as factor this is Wilson's interval (1927), mapped through the estimator; with
     Chebyshev's factor it is rigorous, because V is the variance *at each π*, not a plugged-in one.
     """
-    k = factor**2 / np.asarray(n, float)
+    k = np.square(factor) / np.asarray(n, float)
     slope = own - other + sampling
     # b² − ac, written so that the large terms never meet: k·V(π̂) + k²·(slope²/4 + s·v_other).
     at_estimate = other + slope * estimate - sampling * estimate**2

@@ -217,7 +217,6 @@ def test_weighted_reports_use_the_effective_size():
             ),
             "one design",
         ),
-        (lambda: estimate.frequencies(np.zeros(4, int), LINE, by=[1, 1, 2, 2], method="bounds"), "no groups"),
         (
             lambda: estimate.frequencies(np.zeros(4, int), BipartiteResponse(2000, 5, 1.0), method="bounds"),
             "1,024",

@@ -226,3 +226,65 @@ def test_plans_that_make_no_sense(survey, said):
     with pytest.raises(PlanError) as error:
         Plan.parse("format = 1\n[survey]\n" + survey + "\n" + PLAN[PLAN.index("[[private]]") :])
     assert said in str(error.value)
+
+
+CONFINED = """
+format = 1
+[survey]
+weight = "w"
+[[private]]
+columns = ["hours"]
+domain = { grid = { low = 0, high = 10, points = 11 } }
+mechanism = "bipartite"
+epsilon = 1.0
+"""
+
+
+@pytest.mark.parametrize("method", ["jackknife", "bootstrap"])
+@pytest.mark.parametrize(
+    "statistic",
+    [
+        lambda r: estimate.quantile(r, "hours"),
+        lambda r: estimate.mean(r, "hours"),
+        lambda r: estimate.frequencies(r, "hours", method="bounds"),
+    ],
+)
+def test_what_a_design_only_confines_has_no_error(statistic, method):
+    """The middle of a range hardly moves from replicate to replicate: an error of 0 would say that it is known."""
+    rng = np.random.default_rng(3)
+    private = release(
+        pa.table({"hours": rng.integers(0, 11, 500), "w": rng.uniform(1, 2, 500)}),
+        Plan.parse(CONFINED),
+        randomness=Randomness.seeded(4),
+    )
+    assert np.isnan(statistic(private).std_error).all()
+    with pytest.raises(EstimationError, match="confines it to a range"):
+        estimate.replicate(statistic, private, method)
+
+
+def test_a_correction_in_given_replicate_weights_is_said():
+    """Weights of an agency with a finite-population correction correct the randomisation too: a note says so."""
+    rng = np.random.default_rng(5)
+    n, survey = 300, 'weight = "w"\nfpc = "people"\nreplicates = ["r1", "r2", "r3"]\nreplication = "bootstrap"'
+    columns = {name: rng.uniform(0.5, 1.5, n) for name in ("w", "r1", "r2", "r3")}
+    answers = pa.table({**columns, "people": np.full(n, 900.0), "hours": rng.integers(0, 11, n)})
+    text = CONFINED.replace('weight = "w"', survey).replace("bipartite", "randomized-response")
+    private = release(answers, Plan.parse(text), randomness=Randomness.seeded(6))
+    mean = estimate.replicate(lambda r: estimate.mean(r, "hours"), private)
+    assert any("corrects the error of the randomisation too" in note for note in mean.notes)
+    made = estimate.replicate(lambda r: estimate.mean(r, "hours"), private, "bootstrap", replicates=20)
+    assert any("is not used by replicates" in note for note in made.notes)
+    without = release(answers, Plan.parse(text.replace('fpc = "people"\n', "")), randomness=Randomness.seeded(6))
+    small = estimate.replicate(
+        lambda r: estimate.mean(r, "hours"), without, "bootstrap", weights=["r1", "r2", "r3"], scale=0.2
+    )
+    assert any("corrects the error of the randomisation too" in note for note in small.notes)
+    usual = estimate.replicate(lambda r: estimate.mean(r, "hours"), without)
+    assert not any("correction" in note for note in usual.notes)
+
+
+def test_replicates_that_do_not_move_are_noticed():
+    """The median of a coarse column is one of few values; an error of 0 does not say that it is sure."""
+    found = estimate.replicate(lambda r: estimate.quantile(r, "hours", 0.02), released(), "bootstrap", replicates=20)
+    assert found.std_error[0] == 0
+    assert any("one of few values" in note for note in found.notes)

@@ -6,9 +6,10 @@ quantiles over all of them, and, because p is only known from a sample, a range 
 stated confidence.
 
 ``region`` says which shares p go with the counts, ``ranges`` finds the smallest and largest value of a linear
-function over all f that lead there, ``result`` holds what comes out.
+function over all f that lead there, ``result`` holds what comes out, ``grouped`` that of every group.
 """
 
+from discreet.estimate.identified.grouped import GroupedBounds, Ranges
 from discreet.estimate.identified.range import Range
 from discreet.estimate.identified.ranges import Identified, Possible, Programme
 from discreet.estimate.identified.region import ShareRegion, share_region
@@ -16,10 +17,12 @@ from discreet.estimate.identified.result import FrequencyBounds, bounds_from
 
 __all__ = [
     "FrequencyBounds",
+    "GroupedBounds",
     "Identified",
     "Possible",
     "Programme",
     "Range",
+    "Ranges",
     "ShareRegion",
     "bounds_from",
     "share_region",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,10 +47,27 @@ class Range(Result):
     n: int
     notes: tuple[str, ...] = ()
 
+    def times(self, factor: float, what: str) -> Range:
+        """The range of so many times the quantity."""
+
+        def scaled(ends: tuple[Any, Any]) -> tuple[Any, Any]:
+            return factor * ends[0], factor * ends[1]
+
+        low, high = scaled((self.low, self.high))
+        at_level = self.at_level
+        return replace(
+            self,
+            what=what,
+            identified=scaled(self.identified),
+            low=low,
+            high=high,
+            at_level=lambda level: scaled(at_level(level)),
+        )
+
     @property
     def empty(self) -> bool:
         """Whether no distribution goes with the reports at this level, which then contradict the design."""
-        return _is_empty(self.low)
+        return is_empty(self.low)
 
     @property
     def estimate(self) -> Floats:
@@ -91,11 +108,11 @@ class Range(Result):
     def summary(self, level: float | None = None, method: str | None = None) -> str:
         """One line."""
         low, high = self.interval(level, method)[0]
-        if _is_empty(low):
+        if is_empty(low):
             return display.EMPTY
         return (
-            f"{_shown(low)} to {_shown(high)} ({display.percent(self.level if level is None else level)}); "
-            f"identified range {_shown(self.identified[0])} to {_shown(self.identified[1])}"
+            f"{shown_end(low)} to {shown_end(high)} ({display.percent(self.level if level is None else level)}); "
+            f"identified range {shown_end(self.identified[0])} to {shown_end(self.identified[1])}"
         )
 
     def _table(self, level: float | None, method: str | None, most: int | None) -> ResultTable:
@@ -108,8 +125,8 @@ class Range(Result):
             columns=(
                 labels("quantity", [self.what]),
                 Column("estimate", self.estimate, "middle"),
-                Ends("identified range", inner, ("identified_low", "identified_high"), _shown),
-                Ends(f"{percent} range", bounds, write=_shown, empty=np.array([_is_empty(bounds[0, 0])])),
+                Ends("identified range", inner, ("identified_low", "identified_high"), shown_end),
+                Ends(f"{percent} range", bounds, write=shown_end, empty=np.array([is_empty(bounds[0, 0])])),
             ),
             rows=1,
             notes=self.notes,
@@ -132,7 +149,8 @@ class Range(Result):
         }
 
 
-def _is_empty(end: Any) -> bool:
+def is_empty(end: Any) -> bool:
+    """Whether an end says that nothing is left."""
     return isinstance(end, float) and math.isnan(end)
 
 
@@ -140,5 +158,6 @@ def _number(value: Any) -> float:
     return float(value) if isinstance(value, (int, float, np.number)) else math.nan
 
 
-def _shown(value: Any) -> str:
+def shown_end(value: Any) -> str:
+    """An end as text: a number, or a label."""
     return display.number(value) if isinstance(value, float) else display.label_text(value)

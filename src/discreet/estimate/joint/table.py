@@ -171,5 +171,4 @@ class JointTable(CellTable):
         """Test whether the true values of two columns are independent; valid after joint randomisation."""
         if len(self.shape) != 2:
             raise EstimationError("independence is tested for two attributes")
-        self._check_population()
-        return joint_independence_test(self.cells.evidence, self.channels)
+        return self._of_the_population(lambda: joint_independence_test(self.cells.evidence, self.channels))

@@ -11,6 +11,8 @@ from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import DiscreetError, EstimationError
 from discreet.estimate import display
+from discreet.estimate.calibration import Calibration
+from discreet.estimate.identified import FrequencyBounds, GroupedBounds, Range, Ranges
 from discreet.estimate.quantile_result import Quantiles
 from discreet.estimate.replication.result import Replicated
 from discreet.estimate.replication.reweighted import Reweighted
@@ -42,7 +44,8 @@ def replicate(
     """The error of any estimate, from its values under replicate weights.
 
     ``V = Σ_r c_r (θ̂_r − θ̂)(θ̂_r − θ̂)ᵀ``; the weights and factors are in :mod:`.weights`. A report is randomised once and
-    moves with its row, so the replicates show the errors of the sampling and of the randomisation together.
+    moves with its row, so the replicates show the errors of the sampling and of the randomisation together. Of a
+    release under calibrated weights (``estimate.calibrate(…).release``) every replicate is calibrated anew.
 
     Parameters
     ----------
@@ -71,8 +74,9 @@ def replicate(
     Notes
     -----
     The jackknife is refused for quantiles, where it is not consistent (Efron 1982, section 3.4): use the bootstrap.
-    Weights that an agency made with a finite-population correction correct the randomisation's error too, which is
-    then understated by the sampling fraction.
+    What a design only confines to a range has no error, and is refused. Weights that an agency made with a
+    finite-population correction correct the randomisation's error too, which is then understated by the sampling
+    fraction; where the release declares such a correction, or the factor is below the usual one, a note says so.
     """
     if not callable(statistic):
         raise EstimationError('replicate takes a function of a release: lambda r: estimate.mean(r, "hours")')
@@ -82,16 +86,17 @@ def replicate(
     if replicates is not None:
         replicates = arguments.whole(replicates, "replicates", EstimationError, least=2, most=_MOST)
     seed = arguments.whole(seed, "seed", EstimationError, least=0, most=2**63)
-    sets, named = _replicates(release, method, replicates, weights, scale, seed)
+    calibration = getattr(release, "calibration", None)
+    base = release if calibration is None else calibration.source
+    sets, named = _replicates(base, method, replicates, weights, scale, seed)
     full = statistic(release)
-    if isinstance(full, Quantiles) and named == "jackknife":
-        raise EstimationError('the jackknife does not work for quantiles; use method="bootstrap"')
+    _refuse(full, named)
     estimate, names = _numbers(full)
     if not np.isfinite(estimate).all():
         raise EstimationError("the estimate itself is not finite: there is nothing to replicate")
     found, failed = [], 0
     for one in range(sets.coefficients.size):
-        value = _once(statistic, Reweighted(release, sets, one), names)
+        value = _once(statistic, Reweighted(base, sets, one), calibration, names)
         failed += value is None
         found.append(np.full(estimate.size, np.nan) if value is None else value)
     if failed > _FAILURES * len(found):
@@ -100,7 +105,7 @@ def replicate(
             "empty): their spread says nothing"
         )
     kept = np.isfinite(found).all(axis=1)
-    notes = tuple(getattr(full, "notes", ()))
+    notes = (*getattr(full, "notes", ()), *_notes(base, sets, named, np.array(found)[kept]))
     if failed:
         notes += (f"{failed:,} of {len(found):,} replicates without an estimate left out",)
     return Replicated(
@@ -113,6 +118,41 @@ def replicate(
         degrees_of_freedom=sets.degrees_of_freedom,
         notes=notes,
     )
+
+
+def _refuse(full: Any, method: str) -> None:
+    """What no replicates show the error of."""
+    if isinstance(full, (Range, Ranges, FrequencyBounds, GroupedBounds)):
+        raise EstimationError(
+            "the design does not identify this quantity but confines it to a range, which has no standard error: ask "
+            "for it without replication, for the range with its sampling error"
+        )
+    if isinstance(full, Quantiles) and method == "jackknife":
+        raise EstimationError('the jackknife does not work for quantiles; use method="bootstrap"')
+
+
+def _notes(release: Release, sets: Replicates, method: str, found: Floats) -> tuple[str, ...]:
+    """What a reader should know about these replicates."""
+    notes: tuple[str, ...] = ()
+    if isinstance(sets, Released):
+        usual = _usual_scale(method, sets.coefficients.size)
+        if release.survey.fpc is not None or sets.scale < usual:
+            notes += (
+                "the replicate weights are taken as they are: a finite-population correction in them, or in their "
+                "factor, corrects the error of the randomisation too, which it must not, and states too little",
+            )
+    elif release.survey.fpc is not None:
+        notes += ("the finite-population correction is not used by replicates: the error is a little too large",)
+    if found.size and (np.ptp(found, axis=0) == 0).any():
+        notes += (
+            "no replicate moved the estimate: an error of 0 says that it is one of few values, not that it is sure",
+        )
+    return notes
+
+
+def _usual_scale(method: str, count: int) -> float:
+    """``c_r`` of given weights where nothing else is said."""
+    return (count - 1) / count if method == "jackknife" else 1 / count
 
 
 def _replicates(
@@ -148,10 +188,9 @@ def _given(release: Release, method: str, weights: Sequence[str], scale: float |
     for name in names:
         if name not in public:
             raise EstimationError(f'weights: the release has no public column "{name}"')
-    usual = (len(names) - 1) / len(names) if method == "jackknife" else 1 / len(names)
-    if scale is not None:
-        usual = arguments.number(scale, "scale", EstimationError, above=0)
-    given, first_row = Released(names, usual), 0
+    if scale is None:
+        scale = _usual_scale(method, len(names))
+    given, first_row = Released(names, arguments.number(scale, "scale", EstimationError, above=0)), 0
     for batch in release.batches(names):  # a bad number is refused here, not taken for a replicate that fails
         for place in range(len(names)):
             given.weights(place, batch, first_row)
@@ -159,10 +198,12 @@ def _given(release: Release, method: str, weights: Sequence[str], scale: float |
     return given
 
 
-def _once(statistic: Callable[[Any], Any], release: Release, names: tuple[Any, ...]) -> Floats | None:
-    """The estimate of one replicate; None where there is none."""
+def _once(
+    statistic: Callable[[Any], Any], release: Release, calibration: Calibration | None, names: tuple[Any, ...]
+) -> Floats | None:
+    """The estimate of one replicate, calibrated like the sample; None where there is none."""
     try:
-        found = statistic(release)
+        found = statistic(release if calibration is None else calibration.repeated(release).release)
     except DiscreetError:  # the full sample has one: too little was left
         return None
     if not getattr(found, "converged", True):

@@ -141,6 +141,11 @@ class IntervalCorrection:
         zero = self.mechanism.zero_probability
         return CorrectedFunction(self, function, averages - zero * answer[: self._cells], answer[self._cells :])
 
+    def conditional_variances(self, function: Callable[[Floats], Floats]) -> Floats:
+        """Of one corrected answer given its truth, in the middle of every cell: cells × k numbers."""
+        averages = self._averages(function)
+        return np.asarray(np.maximum(self._law.T @ (self._solved @ averages) ** 2 - averages**2, 0.0))
+
     def variance(self, function: Callable[[Floats], Floats]) -> Floats:
         """Of one corrected answer, the truth being spread evenly over the box: k numbers."""
         averages = self._averages(function)
