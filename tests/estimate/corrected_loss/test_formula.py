@@ -280,7 +280,7 @@ def test_a_public_blank_is_left_out_and_counted():
         corrected_regression("cheated ~ age + smokes", made)
     fit = corrected_regression("cheated ~ age + smokes", made, missing="drop")
     assert fit.n == 1_900
-    assert "100 rows with a missing value were left out" in fit.notes
+    assert "100 rows with a missing value left out" in fit.notes
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,10 @@ class BinaryRegression(LikelihoodFit):
         return f"{self.link.capitalize()} regression on randomised yes/no reports{kind}"
 
     @property
+    def _method_text(self) -> str:
+        return super()._method_text if self.penalty is None else "penalised likelihood"
+
+    @property
     def epsilon(self) -> float:
         """The largest ε of any row's design, in floating point; infinite when a row was asked directly."""
         return self.facts.epsilon[1]
@@ -177,27 +181,33 @@ class BinaryRegression(LikelihoodFit):
         test = ScoreTest(joined([rows for rows in self.source.chunks() if rows.size]), self.link_function)
         return np.array([test.interval(j, quantile) for j in range(self.coefficients.size)])
 
-    def marginal_effects(self, discrete: Sequence[str] = ()) -> MarginalEffects:
+    def marginal_effects(self, discrete: Sequence[str] | None = None) -> MarginalEffects:
         """Average marginal effects on the probability of a true "yes".
 
         Parameters
         ----------
-        discrete : sequence of str
-            0/1 columns, whose effect is the mean difference between 1 and 0 instead of a derivative.
+        discrete : sequence of str, optional
+            0/1 columns, whose effect is the mean difference between 1 and 0 (a risk difference) instead of a
+            derivative. By default all such columns of a fit by formula, as for every fit by formula, and none of a fit
+            to arrays.
 
         Notes
         -----
         Constant columns are left out. Covariates are taken as given: the standard errors are those of the
         coefficients, carried over by the delta method. With weights the means are weighted.
         """
-        discrete = [
-            arguments.text(name, "a name", EstimationError)
-            for name in arguments.listed(discrete, "discrete", EstimationError)
-        ]
-        unknown = [name for name in discrete if name not in self.names]
-        if unknown:
-            raise EstimationError(f"discrete must name columns of X, and {unknown[0]!r} is none")
         columns = [j for j, constant in enumerate(self.facts.constant) if not constant]
+        if discrete is None:
+            switched = set() if self.matrices is None else effects.switches(self.source.chunks(), columns)
+        else:
+            named = [
+                arguments.text(name, "a name", EstimationError)
+                for name in arguments.listed(discrete, "discrete", EstimationError)
+            ]
+            unknown = [name for name in named if name not in self.names]
+            if unknown:
+                raise EstimationError(f"discrete must name columns of X, and {unknown[0]!r} is none")
+            switched = {self.names.index(name) for name in named}
         return effects.marginal_effects(
             self.source,
             self.coefficients,
@@ -205,7 +215,8 @@ class BinaryRegression(LikelihoodFit):
             self.link_function,
             self.names,
             columns,
-            {self.names.index(name) for name in discrete},
+            switched,
+            self.degrees_of_freedom,
         )
 
     @cached_property

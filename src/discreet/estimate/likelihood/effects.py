@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,12 +76,20 @@ class MarginalEffects(Coefficients):
     ----------
     names : tuple of str
     estimate, covariance, std_error : array
+    freedom : float
+        Degrees of freedom of the fit: clusters minus strata, where there are any.
     """
 
     names: tuple[str, ...]
     coefficients: Floats
     covariance: Floats
+    freedom: float = math.inf
     notes: tuple[str, ...] = ()
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """Of Student's t; infinite means the normal law."""
+        return self.freedom
 
     @property
     def title(self) -> str:
@@ -87,10 +97,10 @@ class MarginalEffects(Coefficients):
         return "Average marginal effects"
 
     def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
-        """Wald intervals, one (low, high) row per effect."""
+        """Wald intervals, one (low, high) row per effect; with clusters or strata by Student's t."""
         if method is not None:
             arguments.choice(method, "the interval method of marginal effects", ("wald",), EstimationError)
-        return wald(self.estimate, self.std_error, two_sided_quantile(checked_level(level)))
+        return wald(self.estimate, self.std_error, two_sided_quantile(checked_level(level), self.freedom))
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -112,6 +122,7 @@ def marginal_effects(
     names: tuple[str, ...],
     columns: list[int],
     discrete: set[int],
+    freedom: float = math.inf,
 ) -> MarginalEffects:
     """Means over the rows of ``G'(η) β_j``, or of ``G(η | x_j = 1) − G(η | x_j = 0)`` for a discrete column."""
     effects, jacobian, total = np.zeros(len(columns)), np.zeros((len(columns), theta.size)), 0.0
@@ -134,7 +145,20 @@ def marginal_effects(
     with np.errstate(invalid="ignore"):  # coefficients at infinity have no covariance, and give nan
         matrix = jacobian @ covariance @ jacobian.T
     chosen = tuple(names[j] for j in columns)
-    return MarginalEffects(names=chosen, coefficients=frozen(effects / total), covariance=frozen(matrix))
+    return MarginalEffects(
+        names=chosen, coefficients=frozen(effects / total), covariance=frozen(matrix), freedom=freedom
+    )
+
+
+def switches(chunks: Iterable[Any], columns: Sequence[int]) -> set[int]:
+    """Those of these columns that are 0 or 1 in every row: their effect is a difference, not a slope."""
+    found = np.array(columns, np.intp)
+    for rows in chunks:
+        if not found.size:
+            break
+        values = rows.X[:, found]
+        found = found[((values == 0) | (values == 1)).all(axis=0)]
+    return {int(j) for j in found}
 
 
 def _switch(rows: Rows, eta: Floats, weights: Floats, theta: Floats, link: Link, j: int) -> tuple[float, Floats]:
