@@ -415,3 +415,26 @@ def test_a_slope_is_identified_where_frequencies_are_not():
         corrected_regression("x ~ w", made)
     levels = corrected_regression("y ~ C(x) + w", made)
     assert len(levels.names) < 12  # as categories too only those that are told apart
+
+
+def test_a_failed_fit_names_the_value_that_is_too_rare():
+    """Nobody has the third value: where its estimated share is below zero the fit names it, and no other one."""
+    plan = Plan.parse("""
+        [[public]]
+        columns = ["y", "w"]
+        [[private]]
+        columns = ["c"]
+        domain = { categorical = ["a", "b", "c"] }
+        mechanism = "randomized-response"
+        epsilon = 1.0
+    """)
+    failed = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        c, w = rng.integers(0, 2, 2_000), rng.normal(size=2_000)
+        table = pa.table({"c": np.array(["a", "b"])[c], "w": w, "y": w + c + rng.normal(size=2_000)})
+        fit = corrected_regression("y ~ w + c", release(table, plan, randomness=Randomness.seeded(seed)))
+        if not fit.converged:
+            failed += 1
+            assert 'do not determine "c[T.c]";' in fit.status
+    assert failed

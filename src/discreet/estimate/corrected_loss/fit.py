@@ -13,6 +13,7 @@ from discreet.estimate.corrected_loss.families import Family
 from discreet.estimate.corrected_loss.objective import CorrectedLoss, Sample
 from discreet.estimate.corrected_loss.result import CorrectedRegression
 from discreet.estimate.corrected_loss.robust import IndexFamily, fit_robust
+from discreet.estimate.corrected_loss.undetermined import status
 from discreet.estimate.formulas import Matrices
 from discreet.estimate.m_estimation.objective import Moments
 from discreet.estimate.m_estimation.result import sandwich
@@ -115,7 +116,7 @@ def fit_corrected(
         loss=family.name,
         method="corrected",
         converged=solution.converged,
-        status=_status(solution),
+        status=status(solution, hessian, parameters),
         notes=tuple(more),
         hessian=hessian,
         scores=meat,
@@ -150,13 +151,3 @@ def _solve(risk: Risk) -> Solution:
         if found[-1].converged or not start.any():
             break
     return next((one for one in found if one.converged), found[0])
-
-
-def _status(solution: Solution) -> str:
-    if solution.converged:
-        return "converged"
-    where = "runs away" if solution.boundary else "has no minimum where the search ended"
-    return (
-        f"not converged: the corrected loss {where}, so these rows, randomised this much, do not determine the "
-        "coefficients; more rows, a larger ε or fewer randomised columns are needed"
-    )
