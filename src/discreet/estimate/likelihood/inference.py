@@ -110,6 +110,11 @@ class Test:
 
     def summary(self) -> str:
         """One line to read."""
+        if self.denominator < 1:
+            return (
+                f"{self.method} test of {', '.join(self.names)}: there are too few clusters to test "
+                f"{self.degrees_of_freedom} coefficients together"
+            )
         if math.isinf(self.denominator):
             found = f"chi2({self.degrees_of_freedom}) = {self.statistic:.4f}"
         else:
