@@ -32,7 +32,7 @@ FORMULAS = {
 
 
 @cache
-def released():
+def released(epsilon=3.0):
     rng = np.random.default_rng(3)
     x, school = rng.normal(size=N), rng.integers(0, 60, N)
     own = rng.normal(size=60)[school]
@@ -42,6 +42,7 @@ def released():
         {
             "x": x,
             "school": school.astype(str),
+            "town": (school % 3).astype(str),
             "g": np.where(rng.random(N) < 0.5, "f", "m"),
             "v": x + 0.5 * (s == "yes") + rng.normal(size=N),
             "d": rng.random(N) < 1 / (1 + np.exp(0.3 - 0.5 * x - 0.6 * (c == 1))),
@@ -54,9 +55,9 @@ def released():
     )
     domains = {"y": {"binary": ["no", "yes"]}, "s": {"binary": ["no", "yes"]}, "h": {"ordinal": [0, 1, 2, 3, 4]}}
     domains["c"] = {"categorical": ["a", "b", "c"]}
-    asked = {"mechanism": "randomized-response", "epsilon": 3.0}
+    asked = {"mechanism": "randomized-response", "epsilon": epsilon}
     plan = {
-        "public": [{"columns": ["x", "school", "g", "v", "d", "k"]}],
+        "public": [{"columns": ["x", "school", "town", "g", "v", "d", "k"]}],
         "private": [{**asked, "columns": [name], "domain": domain} for name, domain in domains.items()],
     }
     return release(table, plan, randomness=Randomness.seeded(1))
@@ -206,6 +207,51 @@ def test_effects_of_zero_or_one_are_differences(formula, options):
         shifted = [fit.predict(_with(table, "g", value)).estimate.mean(axis=0) for value in ("f", "m")]
         assert effects.estimate[at] == pytest.approx(np.atleast_1d(shifted[1] - shifted[0]), abs=1e-8)
     assert (effects.std_error[at] > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("formula", "column", "options"),
+    [
+        ("y ~ x + C(town)", "town", {}),
+        ("c ~ x + C(town)", "town", {}),
+        ("y ~ x + C(town) + (1 | school)", "town", {}),
+        ("d ~ x + C(town) + s", "town", {"method": "likelihood"}),
+        ("y ~ x + c", "c", {}),
+        ("h ~ x + c", "c", {"family": "ordinal"}),
+        ("k ~ x + c", "c", {"family": "poisson"}),
+    ],
+)
+def test_effects_of_a_category_compare_everybody_with_its_reference(formula, column, options):
+    """Nobody has two values of a category at once, whatever the fit; errors as by numerical derivatives."""
+    from dataclasses import replace
+
+    table = released(40.0).to_arrow()
+    fit = estimate.regression(formula, released(40.0), **options)
+    effects = fit.marginal_effects()
+    first, *others = {"town": ["0", "1", "2"], "c": ["a", "b", "c"]}[column]
+    for value in others:
+        at = [place for place, name in enumerate(effects.names) if name.endswith(f"[T.{value}]")]
+        ends = [fit.predict(_with(table, column, one)).estimate.mean(axis=0) for one in (first, value)]
+        assert effects.estimate[at] == pytest.approx(np.atleast_1d(ends[1] - ends[0]), abs=1e-7)
+    if column == "town":
+        slopes = []
+        for j in range(fit.coefficients.size):
+            move = 1e-4 * fit.std_error[j] * np.eye(fit.coefficients.size)[j]
+            up, down = (
+                replace(fit, coefficients=fit.coefficients + side * move).marginal_effects() for side in (1, -1)
+            )
+            slopes.append((up.estimate - down.estimate) / (2 * move[j]))
+        jacobian = np.array(slopes).T
+        variance = np.einsum("ij,jk,ik->i", jacobian, fit.covariance, jacobian)
+        assert effects.std_error**2 == pytest.approx(variance, rel=1e-3)
+
+
+def test_effects_of_a_variable_in_several_terms_say_so():
+    """x:g beside x and g: the effects are those of terms, and the note names both."""
+    effects = estimate.regression("y ~ x * g", released()).marginal_effects()
+    assert '"g", "x" stands in several' in effects.notes[0]
+    assert effects.notes[0] in effects.summary()
+    assert not estimate.regression("y ~ x + g", released()).marginal_effects().notes
 
 
 def _with(table, name, value):

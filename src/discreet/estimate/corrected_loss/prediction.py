@@ -9,7 +9,7 @@ import numpy as np
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.corrected_loss.objective import CorrectedLoss
-from discreet.estimate.likelihood.effects import MarginalEffects
+from discreet.estimate.likelihood.effects import MarginalEffects, effect_notes
 from discreet.estimate.likelihood.truth_given_report import posterior, posterior_slopes
 from discreet.estimate.predicted_rows import PredictedMeans
 from discreet.estimate.result import frozen
@@ -69,13 +69,18 @@ def marginal_effects(fit: CorrectedRegression) -> MarginalEffects:
             coefficients=fit.coefficients[kept],
             covariance=fit.covariance[np.ix_(kept, kept)],
             freedom=fit.degrees_of_freedom,
+            notes=effect_notes(fit.matrices),
         )
     names, effects, jacobian, single, share = _averages(fit, risk)
     influence = single - share[:, None] * effects
     influence -= risk.row_scores(fit.coefficients) @ np.linalg.solve(fit.hessian, jacobian.T)
     meat, _ = risk.sample.meat(influence)
     return MarginalEffects(
-        names=names, coefficients=effects, covariance=meat / risk.total**2, freedom=fit.degrees_of_freedom
+        names=names,
+        coefficients=effects,
+        covariance=meat / risk.total**2,
+        freedom=fit.degrees_of_freedom,
+        notes=effect_notes(fit.matrices),
     )
 
 
@@ -133,11 +138,13 @@ def _effect(
     """The effect of column j at every row and cell, and its derivatives in the coefficients (K, p)."""
     family = fit.family
     if discrete:
+        assert fit.matrices is not None
         ends = []
         for value in (0.0, 1.0):
             moved = X.copy()
+            moved[..., list(fit.matrices.alternatives[j])] = 0.0
             moved[..., j] = value
-            mean, slopes = family.mean(eta + (value - X[..., j])[..., None] * B[:, j])
+            mean, slopes = family.mean(moved @ B.T)
             ends.append((mean, slopes[..., None] * moved[..., None, None, :]))
         return ends[1][0] - ends[0][0], ends[1][1] - ends[0][1]
     step = 1e-5 / max(1.0, float(np.abs(B[:, j]).max(initial=0.0)))  # central differences: errors of 1e-10

@@ -112,6 +112,28 @@ class Matrices:
                 used[place] = frozenset().union(*(columns.get(factor.expr, frozenset()) for factor in term.factors))
         return tuple(used)
 
+    @property
+    def alternatives(self) -> tuple[tuple[int, ...], ...]:
+        """For every column of the model those of the same category, of which a row has one at most; else itself."""
+        found = [(place,) for place in range(len(self.names))]
+        for term, places in self._spec.term_indices.items():
+            category = len(term.factors) == 1 and self._is_category(str(next(iter(term.factors)).expr))
+            for place in places if category else ():
+                found[place] = tuple(places)
+        return tuple(found)
+
+    def _is_category(self, factor: str) -> bool:
+        called = any(
+            isinstance(one, Call) and one.function == "C" and one.text == factor for one in self._terms.factors
+        )
+        return called or factor in self._levels
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """Columns of the table that stand in several terms of the formula."""
+        terms = [frozenset(name for factor in term for name in columns_of(factor)) for term in self._terms.terms]
+        return tuple(name for name in self._terms.columns if sum(name in one for one in terms) > 1)
+
     def matrix(self, batch: pa.RecordBatch | pa.Table, columns: NDArray[np.intp] | None = None) -> Floats:
         """The model matrix of some rows; missing values become nan.
 

@@ -20,6 +20,7 @@ def averaged_effects(
     covariance: Floats,
     names: Sequence[str],
     freedom: float,
+    notes: tuple[str, ...] = (),
 ) -> MarginalEffects:
     """Effects as a function of the coefficients, with the covariance ``J V Jᵀ``."""
     errors = np.sqrt(np.diag(covariance))
@@ -35,4 +36,5 @@ def averaged_effects(
         coefficients=frozen(average(coefficients)),
         covariance=frozen(jacobian @ covariance @ jacobian.T),
         freedom=freedom,
+        notes=notes,
     )

@@ -17,7 +17,7 @@ from discreet.estimate import display
 from discreet.estimate.checks import checked_numbers
 from discreet.estimate.formulas.new_rows import is_table
 from discreet.estimate.likelihood import effects, goodness
-from discreet.estimate.likelihood.effects import MarginalEffects, Predictions
+from discreet.estimate.likelihood.effects import MarginalEffects, Predictions, Switches
 from discreet.estimate.likelihood.firth import Firth
 from discreet.estimate.likelihood.goodness import FittedReports, GoodnessOfFit
 from discreet.estimate.likelihood.links import Link
@@ -198,7 +198,9 @@ class BinaryRegression(LikelihoodFit):
         """
         columns = [j for j, constant in enumerate(self.facts.constant) if not constant]
         if discrete is None:
-            switched = set() if self.matrices is None else effects.switches(self.source.chunks(), columns)
+            switched: Switches = {}
+            if self.matrices is not None:
+                switched = effects.switches(self.source.chunks(), columns, self.matrices)
         else:
             named = [
                 arguments.text(name, "a name", EstimationError)
@@ -207,7 +209,7 @@ class BinaryRegression(LikelihoodFit):
             unknown = [name for name in named if name not in self.names]
             if unknown:
                 raise EstimationError(f"discrete must name columns of X, and {unknown[0]!r} is none")
-            switched = {self.names.index(name) for name in named}
+            switched = {self.names.index(name): (self.names.index(name),) for name in named}
         return effects.marginal_effects(
             self.source,
             self.coefficients,
@@ -217,6 +219,7 @@ class BinaryRegression(LikelihoodFit):
             columns,
             switched,
             self.degrees_of_freedom,
+            effects.effect_notes(self.matrices),
         )
 
     @cached_property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +14,16 @@ from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.coefficients import Coefficients
+from discreet.estimate.formulas import Matrices
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.rows import Rows, Source
 from discreet.estimate.predicted_rows import PredictedRows
 from discreet.estimate.result import frozen
+
+#: Columns that are 0 or 1, each with the columns of the same category, itself among them: all of these are 0 before one
+#: of them becomes 1.
+Switches = Mapping[int, tuple[int, ...]]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -121,8 +126,9 @@ def marginal_effects(
     link: Link,
     names: tuple[str, ...],
     columns: list[int],
-    discrete: set[int],
+    discrete: Switches,
     freedom: float = math.inf,
+    notes: tuple[str, ...] = (),
 ) -> MarginalEffects:
     """Means over the rows of ``G'(η) β_j``, or of ``G(η | x_j = 1) − G(η | x_j = 0)`` for a discrete column."""
     effects, jacobian, total = np.zeros(len(columns)), np.zeros((len(columns), theta.size)), 0.0
@@ -135,7 +141,7 @@ def marginal_effects(
         bend_sum = (weights * link.bend(eta, parts)) @ rows.X
         for place, j in enumerate(columns):
             if j in discrete:
-                effect, row = _switch(rows, eta, weights, theta, link, j)
+                effect, row = _switch(rows, eta, weights, theta, link, (j, discrete[j]))
             else:
                 effect, row = theta[j] * slope_sum, theta[j] * bend_sum
                 row[j] += slope_sum
@@ -146,11 +152,11 @@ def marginal_effects(
         matrix = jacobian @ covariance @ jacobian.T
     chosen = tuple(names[j] for j in columns)
     return MarginalEffects(
-        names=chosen, coefficients=frozen(effects / total), covariance=frozen(matrix), freedom=freedom
+        names=chosen, coefficients=frozen(effects / total), covariance=frozen(matrix), freedom=freedom, notes=notes
     )
 
 
-def switches(chunks: Iterable[Any], columns: Sequence[int]) -> set[int]:
+def switches(chunks: Iterable[Any], columns: Sequence[int], matrices: Matrices) -> Switches:
     """Those of these columns that are 0 or 1 in every row: their effect is a difference, not a slope."""
     found = np.array(columns, np.intp)
     for rows in chunks:
@@ -158,14 +164,29 @@ def switches(chunks: Iterable[Any], columns: Sequence[int]) -> set[int]:
             break
         values = rows.X[:, found]
         found = found[((values == 0) | (values == 1)).all(axis=0)]
-    return {int(j) for j in found}
+    return {int(j): matrices.alternatives[j] for j in found}
 
 
-def _switch(rows: Rows, eta: Floats, weights: Floats, theta: Floats, link: Link, j: int) -> tuple[float, Floats]:
+def effect_notes(matrices: Matrices | None) -> tuple[str, ...]:
+    """What is to be said of effects where a variable stands in several terms."""
+    if matrices is None or not matrices.shared:
+        return ()
+    named = ", ".join(f'"{name}"' for name in matrices.shared)
+    return (
+        f"these are effects of single terms, all others held fixed, and {named} stands in several: the effect of all "
+        "of them together is a difference of predictions",
+    )
+
+
+def _switch(
+    rows: Rows, eta: Floats, weights: Floats, theta: Floats, link: Link, switch: tuple[int, tuple[int, ...]]
+) -> tuple[float, Floats]:
     """The change of G when column j goes from 0 to 1, and its derivative in β, added up over rows."""
-    without = eta - rows.X[:, j] * theta[j]
+    j, others = switch[0], list(switch[1])
+    without = eta - rows.X[:, others] @ theta[others]
     _, low, low_slope = link.parts(without)
     _, high, high_slope = link.parts(without + theta[j])
     row = (weights * (high_slope - low_slope)) @ rows.X
+    row[others] = 0.0
     row[j] = weights @ high_slope
     return float(weights @ (high - low)), row

@@ -8,7 +8,7 @@ predictors the score is ω − π, the observed information Cov(π) − Cov(ω) 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from discreet.estimate.checks import checked_names
 from discreet.estimate.formulas.new_rows import is_table
 from discreet.estimate.likelihood.class_fit import fit_classes
 from discreet.estimate.likelihood.class_source import Seen, look
-from discreet.estimate.likelihood.effects import MarginalEffects, switches
+from discreet.estimate.likelihood.effects import MarginalEffects, Switches, effect_notes, switches
 from discreet.estimate.likelihood.multinomial_rows import ClassRows, class_labels, class_rows
 from discreet.estimate.likelihood.objective import Chunks, Terms
 from discreet.estimate.likelihood.result import LikelihoodFit
@@ -126,7 +126,7 @@ def _kronecker_sum(inner: Floats, X: Floats) -> Floats:
 
 
 def class_effects(
-    X: Floats, matrix: Floats, share: Floats, columns: Sequence[int], switched: Collection[int] = ()
+    X: Floats, matrix: Floats, share: Floats, columns: Sequence[int], switched: Switches
 ) -> tuple[Floats, Floats]:
     """Marginal effects, class by class, summed with the share of every row, and their derivatives.
 
@@ -135,7 +135,7 @@ def class_effects(
     P = class_probabilities(X, matrix)
     B = np.vstack([np.zeros(matrix.shape[1]), matrix])
     pull = _covariance(P)[:, :, 1:]  # dπ_c/dη_l
-    ends = {j: _ends(X, matrix, share, j) for j in switched}
+    ends = {j: _ends(X, matrix, share, j, others) for j, others in switched.items()}
     effects, jacobian = [], []
     for c in range(len(B)):
         for j in columns:
@@ -154,11 +154,12 @@ def class_effects(
     return np.array(effects), np.array(jacobian)
 
 
-def _ends(X: Floats, matrix: Floats, share: Floats, column: int) -> tuple[Floats, Floats]:
+def _ends(X: Floats, matrix: Floats, share: Floats, column: int, others: tuple[int, ...]) -> tuple[Floats, Floats]:
     """By how much the probability of every class changes when a column goes from 0 to 1, and the derivatives."""
     change, slopes = np.zeros(len(matrix) + 1), np.zeros((len(matrix) + 1, matrix.size))
     for value in (0.0, 1.0):
         moved = X.copy()
+        moved[:, list(others)] = 0.0
         moved[:, column] = value
         P = class_probabilities(moved, matrix)
         pull = np.einsum("n,ncl,np->clp", share, _covariance(P)[:, :, 1:], moved).reshape(P.shape[1], -1)
@@ -246,7 +247,8 @@ class MultinomialRegression(LikelihoodFit):
         columns of a formula that are one or the other, with delta-method standard errors.
         """
         columns = [int(j) for j in np.flatnonzero(~self.seen.constant)]
-        switched = set() if self.matrices is None else switches(self.objective.source.chunks(), columns)
+        known = self.matrices
+        switched = {} if known is None else switches(self.objective.source.chunks(), columns, known)
         effects, jacobian = np.zeros(0), np.zeros((0, self.coefficients.size))
         for rows in self.objective.source.chunks():
             weights = np.ones(rows.size) if rows.weights is None else rows.weights
@@ -258,6 +260,7 @@ class MultinomialRegression(LikelihoodFit):
             coefficients=frozen(effects),
             covariance=frozen(jacobian @ self.covariance @ jacobian.T),
             freedom=self.degrees_of_freedom,
+            notes=effect_notes(known),
         )
 
     @property

@@ -25,7 +25,7 @@ from discreet.estimate.likelihood.answer_coding import AnswerCoding
 from discreet.estimate.likelihood.averaged_effects import averaged_effects
 from discreet.estimate.likelihood.class_fit import fit_classes
 from discreet.estimate.likelihood.class_source import Seen, look
-from discreet.estimate.likelihood.effects import MarginalEffects, switches
+from discreet.estimate.likelihood.effects import MarginalEffects, Switches, effect_notes, switches
 from discreet.estimate.likelihood.links import Link, link_named
 from discreet.estimate.likelihood.multinomial import class_probabilities
 from discreet.estimate.likelihood.multinomial_rows import ClassRows, class_labels, class_rows
@@ -208,7 +208,7 @@ class PredictorRegression(LikelihoodFit):
         model, link = self._model, None if self.family == "gaussian" else link_named(self.family)
         columns = [int(j) for j in np.flatnonzero(~self.seen.constant)]
         source = self.objective.source
-        switched = set() if self.matrices is None else switches(source.chunks(), columns)
+        switched = {} if self.matrices is None else switches(source.chunks(), columns, self.matrices)
         names = [*(self.names[j] for j in columns), *self.names[model.effects]]
 
         def average(theta: Floats) -> Floats:
@@ -220,10 +220,11 @@ class PredictorRegression(LikelihoodFit):
                 total += share @ self._row_effects(theta, rows, link, columns, switched)
             return total
 
-        return averaged_effects(average, self.coefficients, self.covariance, names, self.degrees_of_freedom)
+        known = (self.coefficients, self.covariance, names, self.degrees_of_freedom)
+        return averaged_effects(average, *known, effect_notes(self.matrices))
 
     def _row_effects(
-        self, theta: Floats, rows: ClassRows, link: Link, columns: Sequence[int], switched: set[int]
+        self, theta: Floats, rows: ClassRows, link: Link, columns: Sequence[int], switched: Switches
     ) -> Floats:
         """The effect of every covariate and of the answer on the probability in every row."""
         _, posterior, _, eta = self._model._joint(theta, rows)
@@ -234,7 +235,8 @@ class PredictorRegression(LikelihoodFit):
             if j not in switched:
                 found.append(slope * theta[j])
                 continue
-            off = eta - rows.X[:, [j]] * theta[j]
+            others = list(switched[j])
+            off = eta - (rows.X[:, others] @ theta[others])[:, None]
             found.append(np.sum(posterior * (link.parts(off + theta[j])[1] - link.parts(off)[1]), axis=1))
         if self.coding.classes:
             return np.column_stack([*found, parts[1][:, 1:] - parts[1][:, :1]])

@@ -18,7 +18,7 @@ from discreet.estimate.formulas import Matrices
 from discreet.estimate.formulas.new_rows import new_rows
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
 from discreet.estimate.likelihood.averaged_effects import averaged_effects
-from discreet.estimate.likelihood.effects import MarginalEffects, switches
+from discreet.estimate.likelihood.effects import MarginalEffects, effect_notes, switches
 from discreet.estimate.likelihood.inference import Test, chi_square_tail, wald_test
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.random_intercept import Maximum
@@ -185,7 +185,7 @@ class RandomInterceptRegression(Coefficients):
         nodes, weights = np.polynomial.hermite_e.hermegauss(20)
         weights = weights / weights.sum()
 
-        switched = switches([model.rows], columns)
+        switched = {} if self.matrices is None else switches([model.rows], columns, self.matrices)
 
         def average(theta: Floats) -> Floats:
             found = np.zeros(len(columns))
@@ -195,13 +195,14 @@ class RandomInterceptRegression(Coefficients):
                 for place, j in enumerate(columns):
                     one = slope * theta[j]
                     if j in switched:
-                        off = eta - X[:, j] * theta[j]
+                        others = list(switched[j])
+                        off = eta - X[:, others] @ theta[others]
                         one = float(share @ (self.link.parts(off + theta[j])[1] - self.link.parts(off)[1]))
                     found[place] += weight * one
             return found
 
-        names = [self.names[j] for j in columns]
-        return averaged_effects(average, self.coefficients, self.covariance, names, self.degrees_of_freedom)
+        known = (self.coefficients, self.covariance, [self.names[j] for j in columns], self.degrees_of_freedom)
+        return averaged_effects(average, *known, effect_notes(self.matrices))
 
     def test_of_groups(self) -> Test:
         """Likelihood-ratio test of whether groups differ at all.
