@@ -480,3 +480,28 @@ def test_intercepts_that_cannot_be_fitted(released, formula, message):
     """One sentence each."""
     with pytest.raises(EstimationError, match=message):
         estimate.regression(formula, released)
+
+
+def test_a_predictor_with_blanks_as_a_value():
+    """The corrected loss is about those who have a value; by likelihood blanks have an effect of their own."""
+    rng, n = np.random.default_rng(14), 6_000
+    w, s = rng.normal(size=n), rng.random(n) < 0.4
+    told = np.where(s, "yes", "no").astype(object)
+    told[rng.random(n) < 0.2] = None
+    table = pa.table({"w": w, "s": pa.array(told), "v": 1 + 0.5 * w + s + rng.normal(size=n)})
+    private = {
+        "columns": ["s"],
+        "domain": {"binary": ["no", "yes"]},
+        "mechanism": "randomized-response",
+        "epsilon": 3.0,
+    }
+    plan = {"public": [{"columns": ["w", "v"]}], "private": [private | {"missing": "category"}]}
+    made = release(table, plan, randomness=Randomness.seeded(1))
+    corrected, likelihood = (estimate.regression("v ~ w + s", made, method=way) for way in ("auto", "likelihood"))
+    assert corrected.names == ("Intercept", "w", "s[T.yes]")
+    assert likelihood.names[:4] == ("Intercept", "w", "s[T.yes]", "s[T.(blank)]")
+    for fit in (corrected, likelihood):
+        assert np.all(np.abs(fit.coefficients[:3] - [1, 0.5, 1]) < 5 * fit.std_error[:3])
+        assert len(fit.predict({"w": [0.0], "s": ["yes"]}).estimate) == 1
+    assert any("missing are in the model" in note for note in likelihood.notes)
+    assert any("not missing" in note for note in corrected.notes)

@@ -91,16 +91,22 @@ def randomised_predictor(asked: Specification) -> PredictorRegression:
     values = pa.array(asked.values(column.column))
     coding = AnswerCoding.of_formula(asked.sides.predictors, column.column, values)
     fit = fit_predictor(source, matrices.names, _classes(asked, column), family=named, coding=coding)
-    return asked.finished(replace(fit, matrices=matrices), family, rows, _supposed(column.column, family))
+    supposed = _supposed(column.column, family, blanks=bool(values.null_count))
+    return asked.finished(replace(fit, matrices=matrices), family, rows, *supposed)
 
 
-def _supposed(column: str, family: str) -> str:
+def _supposed(column: str, family: str, *, blanks: bool) -> list[str]:
     """What the likelihood of a randomised predictor takes for granted."""
     errors = "errors to be normal with the same spread for everybody, and the " if family == "linear" else ""
-    return (
+    told = (
         f'the likelihood takes the {errors}true answers "{column}" to follow a logit on the other predictors; where '
         'that does not hold its intervals miss, and method="corrected" does not need it'
     )
+    without = (
+        f'people whose true "{column}" is missing are in the model, with an effect of their own; method="corrected" is '
+        "about the others"
+    )
+    return [told, without] if blanks else [told]
 
 
 def labels_of_batch(batch: reader.Batch, matrices: Matrices, channels: Channels) -> Batch:
