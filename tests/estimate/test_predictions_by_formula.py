@@ -273,7 +273,7 @@ def test_a_number_has_a_slope_in_the_likelihood_too():
 
 
 def test_effects_know_the_degrees_of_freedom_of_the_fit():
-    """Six clusters: intervals of effects are those of Student's t with five, in every kind of fit."""
+    """Six clusters: intervals of effects and predictions have Student's t with five, in every kind of fit."""
     from dataclasses import replace
 
     from scipy.stats import t
@@ -306,6 +306,8 @@ def test_effects_know_the_degrees_of_freedom_of_the_fit():
         assert fit.degrees_of_freedom == effects.degrees_of_freedom == 5
         width = np.diff(effects.interval(), axis=1)[:, 0] / effects.std_error
         assert width == pytest.approx(2 * t.ppf(0.975, 5))
+        predicted = fit.predict({"x": [0.0], "s": ["yes"]})
+        assert predicted.degrees_of_freedom == 5
         assert np.all(np.diff(replace(effects, freedom=np.inf).interval(), axis=1)[:, 0] < width * effects.std_error)
 
 

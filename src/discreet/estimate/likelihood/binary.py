@@ -132,7 +132,8 @@ class BinaryRegression(LikelihoodFit):
         if design.shape[1] != self.coefficients.size:
             raise EstimationError(f"X must have {self.coefficients.size} columns, not {design.shape[1]}")
         shift = None if offset is None else checked_numbers(offset, design.shape[0], "offset")
-        found = effects.predictions(design, shift, self.coefficients, self.covariance, self.link_function)
+        known = (self.coefficients, self.covariance, self.link_function, self.degrees_of_freedom)
+        found = effects.predictions(design, shift, *known)
         return found if interval else found.estimate
 
     def truth_given_report(self, rows: Any) -> PredictedMeans:

@@ -39,11 +39,17 @@ class Predictions(PredictedRows):
     predictor: Floats
     predictor_error: Floats
     link: Link
+    freedom: float = math.inf
 
     @property
     def what(self) -> str:
         """What is predicted."""
         return 'Probability of a true "yes"'
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """Of Student's t; infinite means the normal law."""
+        return self.freedom
 
     def _ends(self, quantile: float) -> Floats:
         """Made on the scale of the linear predictor and mapped through G: always inside [0, 1]."""
@@ -51,7 +57,9 @@ class Predictions(PredictedRows):
         return np.stack([self.link.probability(ends[:, 0]), self.link.probability(ends[:, 1])], axis=1)
 
 
-def predictions(X: Floats, offset: Floats | None, theta: Floats, covariance: Floats, link: Link) -> Predictions:
+def predictions(
+    X: Floats, offset: Floats | None, theta: Floats, covariance: Floats, link: Link, freedom: float = math.inf
+) -> Predictions:
     """Predicted probabilities at these covariates."""
     eta = X @ theta
     if offset is not None:
@@ -70,6 +78,7 @@ def predictions(X: Floats, offset: Floats | None, theta: Floats, covariance: Flo
         predictor=frozen(eta),
         predictor_error=frozen(error),
         link=link,
+        freedom=freedom,
     )
 
 
