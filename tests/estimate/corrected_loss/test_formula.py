@@ -208,6 +208,8 @@ def test_weights_clusters_and_strata():
     assert np.allclose(weighted.estimate, clustered.estimate)
     assert clustered.degrees_of_freedom == 80 - 2
     assert "P>|t|" in str(clustered)
+    assert "those of the survey" in str(weighted)
+    assert "those of the survey" not in str(plain)
     assert not np.allclose(weighted.std_error, clustered.std_error, rtol=1e-3)
     assert np.all(clustered.std_error / weighted.std_error < 2)
 

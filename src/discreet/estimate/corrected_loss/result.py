@@ -153,6 +153,7 @@ class CorrectedRegression(MEstimate):
             ("Method", "corrected loss, by moments" if self.cells == 0 else f"corrected loss, {self.cells:,} cells"),
             ("No. observations", f"{self.n:,}"),
             ("Covariance", self._covariance_text),
+            *([("Weights", "those of the survey")] if self.weighted else []),
             ("Converged", "yes" if self.converged else "no"),
         ]
 
@@ -167,5 +168,6 @@ class CorrectedRegression(MEstimate):
             "family": self.family.name,
             "randomised": list(self.randomised),
             "cells": self.cells,
+            "weighted": self.weighted,
             "degrees_of_freedom": display.plain(self.degrees_of_freedom),
         }
