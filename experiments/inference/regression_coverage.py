@@ -84,7 +84,6 @@ def index(people: People) -> Any:
     return 0.5 * people.w + people.x - 0.4 * people.v
 
 
-MIXED = {"w": 0.5, "answer yes": 1.0, "v": -0.4}
 SLOPES = {"w": 0.5, "x[T.yes]": 1.0, "v": -0.4}
 NUMBERS = {"ordinal": [0, 1, 2, 3]}
 
@@ -172,12 +171,12 @@ def settings() -> Iterator[Setting]:
         few = {"Intercept": -3.6} | SLOPES
         yield setting("logit of a rare y", few, rare, {"y": 3.0}, one, "y ~ w + x + v", 5_000, survey=survey)
         yield setting(
-            "linear on x, likelihood", {"Intercept": 2.0} | MIXED, number, {"x": 2.0}, {"x": YES_NO},
-            "y ~ w + x + v", 3_000, survey=survey,
+            "linear on x, likelihood", {"Intercept": 2.0} | SLOPES, number, {"x": 2.0}, {"x": YES_NO},
+            "y ~ w + x + v", 3_000, survey=survey, method="likelihood",
         )  # fmt: skip
         yield setting(
-            "logit on x, likelihood", {"Intercept": -1.0} | MIXED, yes_no, {"x": 2.0}, {"x": YES_NO},
-            "y ~ w + x + v", 5_000, survey=survey, family="binary",
+            "logit on x, likelihood", logit, yes_no, {"x": 2.0}, {"x": YES_NO},
+            "y ~ w + x + v", 5_000, survey=survey, family="binary", method="likelihood",
         )  # fmt: skip
     levels = {"ordinal": ["low", "middle", "high", "top"]}
     cuts = {"low | middle": -1.0, "middle | high": 0.5, "high | top": 2.0}

@@ -83,20 +83,59 @@ def test_an_outcome_with_several_values_is_a_multinomial_logit(released):
     assert np.all(np.abs(fit.coefficients / fit.std_error) < 5)
 
 
+@pytest.mark.parametrize("method", ["likelihood", "corrected"])
 @pytest.mark.parametrize(("formula", "effect"), [("grade ~ age + cheated", 0.5), ("passed ~ cheated", 1.0)])
-def test_a_randomised_predictor(released, formula, effect):
-    """The likelihood mixes over the unknown truth: the effect on a public outcome is found."""
-    fit = estimate.regression(formula, released)
-    position = next(i for i, name in enumerate(fit.names) if "yes" in name and not name.startswith("truth"))
+def test_a_randomised_predictor(released, formula, effect, method):
+    """Mixed over the unknown truth or weighed over it: the effect on a public outcome is found, under one name."""
+    fit = estimate.regression(formula, released, method=method)
+    position = fit.names.index("cheated[T.yes]")
     assert abs(fit.coefficients[position] - effect) < 5 * fit.std_error[position]
     assert abs(fit.coefficients[position]) > 5 * fit.std_error[position]
 
 
 @pytest.mark.parametrize("link", ["cauchit", "cloglog"])
 def test_a_randomised_predictor_refuses_links_it_does_not_have(released, link):
-    """A link that was asked for is used or refused, never replaced by another."""
+    """A link that was asked for is used or refused, never replaced by another; the corrected loss has them all."""
     with pytest.raises(EstimationError, match=f'logit or probit, not "{link}"'):
-        estimate.regression("passed ~ cheated", released, link=link)
+        estimate.regression("passed ~ cheated", released, link=link, method="likelihood")
+    assert f"{link} link" in estimate.regression("passed ~ cheated", released, link=link).summary()
+
+
+def test_the_default_needs_neither_normal_errors_nor_a_law_of_the_predictor():
+    """Exponential errors: the corrected loss has the effect of one; the likelihood is far off, and says why."""
+    rng, n = np.random.default_rng(12), 6_000
+    x = rng.normal(size=n)
+    s = rng.random(n) < 1 / (1 + np.exp(0.85 - 0.5 * x))
+    table = pa.table({"x": x, "s": np.where(s, "yes", "no"), "v": 1 + 0.5 * x + s + rng.exponential(size=n)})
+    private = {
+        "columns": ["s"],
+        "domain": {"binary": ["no", "yes"]},
+        "mechanism": "randomized-response",
+        "epsilon": 1.0,
+    }
+    made = release(table, {"public": [{"columns": ["x", "v"]}], "private": [private]}, randomness=Randomness.seeded(1))
+    fit = estimate.regression("v ~ x + s", made)
+    assert abs(fit.coefficients[2] - 1) < 5 * fit.std_error[2] < 0.6
+    other = estimate.regression("v ~ x + s", made, method="likelihood")
+    assert other.coefficients[2] > 2
+    assert any("normal with the same spread" in note for note in other.notes)
+
+
+def test_a_number_that_is_not_told_apart_alone_has_a_slope():
+    """A bipartite channel and nothing else that is randomised: fitted to the values between, which a note says."""
+    rng, n = np.random.default_rng(13), 20_000
+    w = rng.normal(size=n)
+    h = np.clip(np.round(5 + 1.5 * w + 2 * rng.normal(size=n)), 0, 10)
+    table = pa.table({"w": w, "h": h, "y": 1 + 0.25 * h + 0.5 * w + rng.normal(size=n)})
+    grid = {"grid": {"low": 0, "high": 10, "points": 11}}
+    private = [{"columns": ["h"], "domain": grid, "mechanism": "bipartite", "epsilon": 2.0}]
+    made = release(table, {"public": [{"columns": ["w", "y"]}], "private": private}, randomness=Randomness.seeded(1))
+    fit = estimate.regression("y ~ w + h", made)
+    assert fit.names == ("Intercept", "w", "h")
+    assert np.all(np.abs(fit.coefficients - [1, 0.5, 0.25]) < 5 * fit.std_error)
+    assert any("values apart" in note for note in fit.notes)
+    with pytest.raises(EstimationError, match="does not tell all classes apart"):
+        estimate.regression("y ~ w + h", made, method="likelihood")
 
 
 def test_designs_that_differ_by_row_are_corrected_each_by_its_own():
@@ -203,7 +242,7 @@ def test_a_jointly_randomised_column_is_corrected_by_its_own_channel():
     outcome = estimate.regression("cheated ~ age", done)
     assert abs(outcome.coefficients[1] - 0.05) < 5 * outcome.std_error[1]
     predictor = estimate.regression("grade ~ age + cheated", done)
-    position = predictor.names.index("answer yes")
+    position = predictor.names.index("cheated[T.yes]")
     assert abs(predictor.coefficients[position] - 0.5) < 5 * predictor.std_error[position]
 
 
@@ -237,10 +276,13 @@ def test_plain_data_hold_the_intervals_at_the_asked_level(released):
 def test_the_declared_order_of_a_private_column_is_kept(released):
     """The first declared value is the reference (n, s, e), whatever the alphabet says, on either side."""
     assert [name.split(":")[0] for name in estimate.regression("region ~ 1", released).names] == ["s", "e"]
-    plain, called = (estimate.regression(formula, released) for formula in ("grade ~ region", "grade ~ C(region)"))
-    assert plain.classes == ("n", "s", "e")
-    assert [name for name in plain.names if name.startswith("answer")] == ["answer s", "answer e"]
-    np.testing.assert_array_equal(plain.coefficients, called.coefficients)
+    for method in ("likelihood", "corrected"):
+        plain, called = (
+            estimate.regression(formula, released, method=method) for formula in ("grade ~ region", "grade ~ C(region)")
+        )
+        assert plain.names[:3] == ("Intercept", "region[T.s]", "region[T.e]")
+        assert called.names[:3] == ("Intercept", "C(region)[T.s]", "C(region)[T.e]")
+        np.testing.assert_array_equal(plain.coefficients, called.coefficients)
     other = estimate.regression('grade ~ C(region, contr.treatment("s"))', released)
     assert [name[-5:] for name in other.names if "region" in name] == ["[T.n]", "[T.e]"]
 
@@ -254,13 +296,19 @@ def test_the_declared_order_of_a_private_column_is_kept(released):
             {"family": "poisson"},
             'a poisson family needs counts, whole numbers from 0; "grade" holds',
         ),
-        ("grade ~ cheated", {"family": "binary"}, 'needs an outcome with two values, and "grade" has not'),
-        ("passed ~ cheated", {"family": "linear"}, '"passed" must be a number'),
-        ("grade ~ cheated", {"link": "probit"}, "link belongs to a yes/no outcome"),
+        ("grade ~ cheated", {"family": "binary"}, "a binary family needs an outcome with two values"),
+        (
+            "grade ~ cheated",
+            {"family": "binary", "method": "likelihood"},
+            'needs an outcome with two values, and "grade" has not',
+        ),
+        ("passed ~ cheated", {"family": "linear", "method": "likelihood"}, '"passed" must be a number'),
+        ("grade ~ cheated", {"link": "probit"}, 'link "probit" is for a yes/no outcome'),
+        ("grade ~ cheated", {"link": "probit", "method": "likelihood"}, "link belongs to a yes/no outcome"),
+        ("grade ~ cheated - 1", {"method": "likelihood"}, "needs the intercept"),
         ("cheated ~ age", {"family": "logit"}, "family must be one of"),
         ("cheated ~ age", {"method": "mle"}, "method must be one of"),
         ("cheated ~ age", {"tau": 0.5}, "tau belongs to family"),
-        ("grade ~ cheated", {"compare": True}, "comparison with the naive fit is not there"),
     ],
 )
 def test_what_was_asked_for_is_done_or_refused(released, formula, options, message):
@@ -274,13 +322,15 @@ def test_what_was_asked_for_is_done_or_refused(released, formula, options, messa
     ("formula", "family", "randomised"),
     [
         ("cheated ~ region + age", "auto", {"cheated", "region"}),
+        ("grade ~ age + cheated", "auto", {"cheated"}),
+        ("passed ~ cheated", "binary", {"cheated"}),
         ("grade ~ age:cheated", "auto", {"cheated"}),
         ("grade ~ cheated * age", "auto", {"cheated"}),
         ("cheated ~ age", "linear", {"cheated"}),
     ],
 )
 def test_what_no_likelihood_is_for_is_fitted_by_a_corrected_loss(released, formula, family, randomised):
-    """Several randomised columns, and one inside an interaction: the summary names them and the method."""
+    """Randomised predictors, several or one, and one inside an interaction: the summary names them and the method."""
     fit = estimate.regression(formula, released, family)
     assert isinstance(fit, estimate.CorrectedRegression)
     assert set(fit.randomised) == randomised
@@ -307,8 +357,9 @@ def test_a_yes_no_outcome_is_also_a_multinomial_one(released):
 
 def test_a_predictor_with_a_probit_link(released):
     """The link of a public yes/no outcome is the one that was asked for."""
-    fit = estimate.regression("passed ~ cheated", released, link="probit")
+    fit = estimate.regression("passed ~ cheated", released, link="probit", method="likelihood")
     assert fit.family == "probit"
+    assert "maximum likelihood" in fit.summary()
     logit = estimate.regression("passed ~ cheated", released)
     ratio = logit.coefficients[1] / fit.coefficients[1]
     assert 1.5 < ratio < 1.8  # the scale of the logistic law, 1.6 to 1.8
@@ -429,3 +480,28 @@ def test_intercepts_that_cannot_be_fitted(released, formula, message):
     """One sentence each."""
     with pytest.raises(EstimationError, match=message):
         estimate.regression(formula, released)
+
+
+def test_a_predictor_with_blanks_as_a_value():
+    """The corrected loss is about those who have a value; by likelihood blanks have an effect of their own."""
+    rng, n = np.random.default_rng(14), 6_000
+    w, s = rng.normal(size=n), rng.random(n) < 0.4
+    told = np.where(s, "yes", "no").astype(object)
+    told[rng.random(n) < 0.2] = None
+    table = pa.table({"w": w, "s": pa.array(told), "v": 1 + 0.5 * w + s + rng.normal(size=n)})
+    private = {
+        "columns": ["s"],
+        "domain": {"binary": ["no", "yes"]},
+        "mechanism": "randomized-response",
+        "epsilon": 3.0,
+    }
+    plan = {"public": [{"columns": ["w", "v"]}], "private": [private | {"missing": "category"}]}
+    made = release(table, plan, randomness=Randomness.seeded(1))
+    corrected, likelihood = (estimate.regression("v ~ w + s", made, method=way) for way in ("auto", "likelihood"))
+    assert corrected.names == ("Intercept", "w", "s[T.yes]")
+    assert likelihood.names[:4] == ("Intercept", "w", "s[T.yes]", "s[T.(blank)]")
+    for fit in (corrected, likelihood):
+        assert np.all(np.abs(fit.coefficients[:3] - [1, 0.5, 1]) < 5 * fit.std_error[:3])
+        assert len(fit.predict({"w": [0.0], "s": ["yes"]}).estimate) == 1
+    assert any("missing are in the model" in note for note in likelihood.notes)
+    assert any("not missing" in note for note in corrected.notes)

@@ -81,14 +81,14 @@ def regression(
     What can be corrected for, and how:
 
     * a randomised *outcome* with finitely many values, public predictors: the likelihood of the reports;
-    * one randomised *predictor* with finitely many values, a public outcome: a likelihood that mixes over the unknown
-      truth;
     * *numeric predictors* that were released together with zero-inflated Laplace noise: a corrected loss. The outcome
       is public, a numeric column of the same or of another block, or a randomised yes/no answer;
     * numbers with noise *beside other randomised columns*, in functions and interactions, or as the outcome: a loss
       corrected for both, inside the box of the numbers;
-    * *several* randomised columns with finitely many values, on either side, also inside functions and interactions: a
-      loss corrected for the randomisation, which assumes nothing about the predictors' law;
+    * randomised *predictors* with finitely many values, one or several, also with a randomised outcome and inside
+      functions and interactions: a loss corrected for the randomisation, which assumes nothing about the predictors'
+      law. With one predictor and a public outcome there is by name also a likelihood that mixes over the unknown truth:
+      it assumes a logit law of the predictor, and normal errors of a number;
     * a randomised yes/no outcome of people in *groups* with intercepts of their own, ``"y ~ x + (1 | id)"``: the
       marginal likelihood, by adaptive quadrature.
 
@@ -104,13 +104,14 @@ def regression(
         no unbiased numbers, else "linear".
         "ordinal" is the model of proportional odds.
     link : {"logit", "probit", "cauchit", "cloglog"}, optional
-        For a yes/no outcome, logit by default. The last two are there for a randomised outcome only.
+        For a yes/no outcome, logit by default.
     missing : {"error", "drop"}
         What to do with rows in which a needed value is missing. Dropped rows are counted and reported.
     method : {"auto", "likelihood", "corrected", "exact", "box", "drcl", "sdrcl", "sl", "naive"}
-        "auto" is the likelihood where a finite column is randomised and there is one, else the corrected loss; for
-        numeric predictors the method of :func:`m_estimate` of least estimated variance, which a note names. For these
-        "corrected" is "exact"; that and the others are the methods of :func:`m_estimate`.
+        "auto" is the likelihood where only the outcome is randomised, with finitely many answers, and the family has
+        one, else the corrected loss; for numeric predictors the method of :func:`m_estimate` of least estimated
+        variance, which a note names. For these "corrected" is "exact"; that and the others are the methods of
+        :func:`m_estimate`. The summary says which.
     tau : float, optional
         The quantile of family "quantile"; the median by default.
     threshold : float, optional

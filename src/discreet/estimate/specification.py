@@ -22,6 +22,7 @@ from discreet.estimate.formulas.expression import calls_of, columns_of, quoted
 from discreet.estimate.formulas.group_intercepts import without_group
 from discreet.estimate.likelihood.random_intercept_result import RandomInterceptRegression
 from discreet.estimate.likelihood.result import LikelihoodFit
+from discreet.estimate.likelihood.truth_given_report import Reporting
 from discreet.estimate.m_estimation.result import MEstimate
 from discreet.estimate.rows import Rows
 from discreet.estimate.values_of_parts import ValuesOf
@@ -162,6 +163,10 @@ class Specification:
             table=[*self.public, *table],
             missing=self.missing,
         )
+
+    def reporting(self, column: ReleaseColumn) -> Reporting | None:
+        """How a column was reported, where all rows share one design."""
+        return Reporting.of(column.column, self.block(column.column), column.channels)
 
     @cached_property
     def outcome_values(self) -> tuple[Any, Any] | None:

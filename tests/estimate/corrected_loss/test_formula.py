@@ -208,6 +208,8 @@ def test_weights_clusters_and_strata():
     assert np.allclose(weighted.estimate, clustered.estimate)
     assert clustered.degrees_of_freedom == 80 - 2
     assert "P>|t|" in str(clustered)
+    assert "those of the survey" in str(weighted)
+    assert "those of the survey" not in str(plain)
     assert not np.allclose(weighted.std_error, clustered.std_error, rtol=1e-3)
     assert np.all(clustered.std_error / weighted.std_error < 2)
 
@@ -280,7 +282,7 @@ def test_a_public_blank_is_left_out_and_counted():
         corrected_regression("cheated ~ age + smokes", made)
     fit = corrected_regression("cheated ~ age + smokes", made, missing="drop")
     assert fit.n == 1_900
-    assert "100 rows with a missing value were left out" in fit.notes
+    assert "100 rows with a missing value left out" in fit.notes
 
 
 @pytest.mark.parametrize(
@@ -415,3 +417,26 @@ def test_a_slope_is_identified_where_frequencies_are_not():
         corrected_regression("x ~ w", made)
     levels = corrected_regression("y ~ C(x) + w", made)
     assert len(levels.names) < 12  # as categories too only those that are told apart
+
+
+def test_a_failed_fit_names_the_value_that_is_too_rare():
+    """Nobody has the third value: where its estimated share is below zero the fit names it, and no other one."""
+    plan = Plan.parse("""
+        [[public]]
+        columns = ["y", "w"]
+        [[private]]
+        columns = ["c"]
+        domain = { categorical = ["a", "b", "c"] }
+        mechanism = "randomized-response"
+        epsilon = 1.0
+    """)
+    failed = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        c, w = rng.integers(0, 2, 2_000), rng.normal(size=2_000)
+        table = pa.table({"c": np.array(["a", "b"])[c], "w": w, "y": w + c + rng.normal(size=2_000)})
+        fit = corrected_regression("y ~ w + c", release(table, plan, randomness=Randomness.seeded(seed)))
+        if not fit.converged:
+            failed += 1
+            assert 'do not determine "c[T.c]";' in fit.status
+    assert failed

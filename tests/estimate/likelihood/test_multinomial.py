@@ -176,10 +176,12 @@ def test_marginal_effects_are_derivatives_of_mean_probabilities():
             up, down = (class_probabilities(X + s * step, fit.matrix)[:, c].mean() for s in (1, -1))
             numeric.append((up - down) / (2 * h))
     assert np.allclose(effects.estimate, numeric, atol=1e-8)
-    _, jacobian = class_effects(X, fit.matrix, np.full(len(X), 1 / len(X)), [1, 2])
+    _, jacobian = class_effects(X, fit.matrix, np.full(len(X), 1 / len(X)), [1, 2], {})
     for p in range(fit.coefficients.size):
         shift = np.eye(fit.coefficients.size)[p].reshape(fit.matrix.shape) * h
-        up, down = (class_effects(X, fit.matrix + s * shift, np.full(len(X), 1 / len(X)), [1, 2])[0] for s in (1, -1))
+        up, down = (
+            class_effects(X, fit.matrix + s * shift, np.full(len(X), 1 / len(X)), [1, 2], {})[0] for s in (1, -1)
+        )
         assert np.allclose(jacobian[:, p], (up - down) / (2 * h), atol=1e-7)
     assert effects.names[0] == "0: x"
     assert np.abs(effects.estimate.reshape(3, 2).sum(axis=0)).max() < 1e-12

@@ -85,6 +85,21 @@ def test_effects_are_calibrated(family):
     assert np.sum(np.square(naive)) > stats.chi2.isf(1e-6, len(naive))
 
 
+def test_the_naive_fit_is_that_of_the_reports():
+    """Reports read as truths: least squares on them, and the logit of the reports, both of statsmodels."""
+    import statsmodels.api as sm
+
+    chance = np.random.default_rng(9)
+    X = np.column_stack([np.ones(3000), chance.normal(size=3000)])
+    truth = (chance.random(3000) < 0.4).astype(int)
+    outcome = X @ [1.0, 0.5] + truth + chance.normal(size=3000)
+    y = randomised(truth, 0.8, 2, 9)
+    fit = predictor_regression(outcome, X, y, channel(0.8, 2), family="gaussian").naive()
+    plain, law = sm.OLS(outcome, np.column_stack([X, y])).fit(), sm.Logit(y, X).fit(disp=0)
+    np.testing.assert_allclose(fit.coefficients[:3], plain.params, atol=1e-6)
+    np.testing.assert_allclose(fit.coefficients[4:], law.params, atol=1e-6)
+
+
 def test_marginal_truth_model_and_summary():
     """With a truth that does not depend on X, the smaller model gives the same effect."""
     chance = np.random.default_rng(7)

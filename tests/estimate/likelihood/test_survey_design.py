@@ -124,6 +124,9 @@ def test_students_t_has_clusters_minus_strata_degrees_of_freedom(survey):
     assert both.p_value == pytest.approx(fisher.sf(both.statistic * 23 / (24 * 2), 2, 23))
     assert "F(2, 23) = " in both.summary()
     assert fitted("binary", survey).degrees_of_freedom == math.inf
+    two = fitted("binary", survey, clusters=np.arange(len(survey["strata"])) % 2).test(["x1", "x2"])
+    assert math.isnan(two.p_value)
+    assert two.summary().endswith("there are too few clusters to test 2 coefficients together")
 
 
 def test_batches_and_the_naive_fit_keep_the_strata(survey):
@@ -177,7 +180,7 @@ def test_the_manifest_names_clusters_and_strata(survey, formula):
             {"columns": ["answer"], "domain": {"categorical": ["a", "b", "c"]}, **private},
         ],
     }
-    fit = regression(formula, publish(table, plan, randomness=Randomness.seeded(1)))
+    fit = regression(formula, publish(table, plan, randomness=Randomness.seeded(1)), method="likelihood")
     assert fit.covariance_kind == "survey"
     assert "28 clusters within 4 strata" in fit.summary()
     assert "not used" not in fit.summary()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -13,10 +13,12 @@ from discreet.estimate.corrected_loss.families import Family
 from discreet.estimate.corrected_loss.objective import CorrectedLoss, Sample
 from discreet.estimate.corrected_loss.result import CorrectedRegression
 from discreet.estimate.corrected_loss.robust import IndexFamily, fit_robust
+from discreet.estimate.corrected_loss.search import local_minimum
+from discreet.estimate.corrected_loss.undetermined import status
 from discreet.estimate.formulas import Matrices
 from discreet.estimate.m_estimation.objective import Moments
 from discreet.estimate.m_estimation.result import sandwich
-from discreet.estimate.m_estimation.solver import Solution, minimise
+from discreet.estimate.m_estimation.solver import Solution
 
 #: How far a linear predictor of average size may go: far beyond any model, and a sign that there is no minimum.
 _RADIUS = 50.0
@@ -115,7 +117,7 @@ def fit_corrected(
         loss=family.name,
         method="corrected",
         converged=solution.converged,
-        status=_status(solution),
+        status=status(solution, hessian, parameters),
         notes=tuple(more),
         hessian=hessian,
         scores=meat,
@@ -140,23 +142,10 @@ def _solve(risk: Risk) -> Solution:
             return Solution(start, here.value, False, False, 1)
         theta = start - np.linalg.solve(here.hessian, here.gradient)
         return Solution(theta, risk.moments(theta).value, True, False, 1)
-    transform, scale = risk.transform, np.tile(risk.scale, risk.family.predictors)
-    if transform is not None:
-        scale = (np.abs(transform) * scale[:, None]).max(axis=0)
+    assert isinstance(risk, CorrectedLoss)  # a linear model has a squared loss
     found = []
     for one in (start, np.zeros_like(start)):
-        radius = _RADIUS * (1 + float(np.linalg.norm(one * scale)))
-        found.append(minimise(cast("Any", risk), one, scale, radius))
+        found.append(local_minimum(risk, one, _RADIUS))
         if found[-1].converged or not start.any():
             break
     return next((one for one in found if one.converged), found[0])
-
-
-def _status(solution: Solution) -> str:
-    if solution.converged:
-        return "converged"
-    where = "runs away" if solution.boundary else "has no minimum where the search ended"
-    return (
-        f"not converged: the corrected loss {where}, so these rows, randomised this much, do not determine the "
-        "coefficients; more rows, a larger ε or fewer randomised columns are needed"
-    )

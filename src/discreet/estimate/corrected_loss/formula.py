@@ -13,6 +13,7 @@ import pyarrow as pa
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
+from discreet.estimate.columns import ReleaseColumn
 from discreet.estimate.corrected_loss.cells import CellWeights
 from discreet.estimate.corrected_loss.collinearity import refuse_collinear, refuse_collinear_units
 from discreet.estimate.corrected_loss.evaluation import Evaluation
@@ -26,6 +27,7 @@ from discreet.estimate.corrected_loss.reading import Indices, complete_rows, dis
 from discreet.estimate.corrected_loss.result import CorrectedRegression
 from discreet.estimate.formulas import Matrices, Sides, read_terms
 from discreet.estimate.formulas.expression import STATEFUL, calls_of, columns_of
+from discreet.estimate.likelihood.truth_given_report import Reporting
 from discreet.estimate.m_estimation.box.controls import degrees, multiples
 from discreet.estimate.m_estimation.box.copies import MONTE_CARLO_SHARE
 from discreet.estimate.rows import refuse_never_together
@@ -112,8 +114,8 @@ class _Work:
         survey = self.release.survey
         aside = [survey.weight, survey.cluster, survey.strata, *(block.by for block in self.blocks.values())]
         names = [*named, *(name for name in aside if name is not None)]
-        # A blank that was randomised is an answer like any other.
-        checked = [n for n in names if n not in self.blocks or self.blocks[n].gaps]
+        # A blank that was randomised is an answer like any other; a weight that is missing is refused, never dropped.
+        checked = [n for n in names if (n not in self.blocks or self.blocks[n].gaps) and n != survey.weight]
         self.table, self.dropped = complete_rows(
             self.release, list(dict.fromkeys(names)), list(dict.fromkeys(checked)), self.missing
         )
@@ -182,7 +184,8 @@ class _Work:
     def fit(self) -> CorrectedRegression:
         """Everything put together."""
         randomisation, outcome = self.randomisation, self.outcome()
-        notes = [f"{self.dropped:,} rows with a missing value were left out"] if self.dropped else []
+        plural = "s" if self.dropped != 1 else ""
+        notes = [f"{self.dropped:,} row{plural} with a missing value left out"] if self.dropped else []
         if randomisation.blanks:
             notes.append(
                 f"a missing value was one of the values of {', '.join(randomisation.blanks)}: the model is about "
@@ -194,7 +197,13 @@ class _Work:
         fit = self._fit(self._risk(outcome), notes)
         if self.numeric is not None and not self.naive:
             fit = self._controlled(fit, notes)
-        return replace(fit, modelled=outcome.modelled)
+        return replace(fit, modelled=outcome.modelled, reporting=self._reporting(outcome))
+
+    def _reporting(self, outcome: Outcome) -> Reporting | None:
+        """How classes of a randomised outcome were reported."""
+        name, last = self.sides.outcome, self.randomisation.columns[-1:]
+        told = outcome.family.scale == "probability" and self.randomisation.outcome and not last[0].blank
+        return Reporting.of(name, self.blocks[name], ReleaseColumn(self.release, name).channels) if told else None
 
     def _risk(self, outcome: Outcome) -> CorrectedLoss | LinearMoments:
         """The corrected loss of the rows at hand."""

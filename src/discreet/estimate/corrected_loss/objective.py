@@ -169,9 +169,14 @@ class CorrectedLoss:
         return self.cells.cells * self.cells.outcomes
 
     @cached_property
+    def metric(self) -> Floats:
+        """The mean of x x' over rows and cells."""
+        return self.matrix.gram() / (self.rows * self.matrix.cells)
+
+    @property
     def scale(self) -> Floats:
         """The root mean square of every column of the model over rows and cells."""
-        return np.sqrt(np.diag(self.matrix.gram()) / (self.rows * self.matrix.cells))
+        return np.sqrt(np.diag(self.metric))
 
     def start(self) -> Floats:
         """Constants that fit the outcome alone, every other coefficient zero."""

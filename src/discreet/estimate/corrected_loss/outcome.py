@@ -68,13 +68,17 @@ def outcome_of(
     """
     family = arguments.choice(family, "family", FAMILIES, EstimationError)
     number, found = not is_text(column.type), column if randomised else pc.unique(column)
+    if number and not _is_number(column.type):
+        raise EstimationError(f'the outcome "{name}" holds {column.type}; it must hold numbers, text or truth values')
+    if len(found) < 2 and not randomised:
+        raise EstimationError(f'the outcome "{name}" has one value only, and there is nothing to model')
     if family == "auto":
         family = "binary" if len(found) == 2 else "linear" if number else "multinomial"
     # Numbers are not listed: there may be one per row.
     levels = [] if number and family in _NUMBERS else found.to_pylist()
     levels = levels if randomised else sorted(levels)
     if link != "logit" and family != "binary":
-        raise EstimationError(f'link "{link}" is for a yes/no outcome; a {family} family has its own')
+        raise EstimationError(f'link "{link}" is for a yes/no outcome; family "{family}" has its own')
     if tau is not None and family != "quantile":
         raise EstimationError("tau belongs to the quantile family")
     if threshold is not None and family != "huber":
@@ -93,8 +97,6 @@ def outcome_of(
         return replace(found, family=IndexFamily(Huber(threshold), family)) if family == "huber" else found
     if family in ("binary", "hinge") and len(levels) != 2:
         raise EstimationError(f'a {family} family needs an outcome with two values; "{name}" has {len(levels):,}')
-    if len(levels) < 2:
-        raise EstimationError(f'the outcome "{name}" has one value only, and there is nothing to model')
     if family == "ordinal" and not (number or randomised):
         raise EstimationError(
             f'an ordinal family needs classes in order; the public column "{name}" holds text, whose order is not known'
@@ -110,6 +112,12 @@ def outcome_of(
     if family == "ordinal":
         return Outcome(Ordinal(labels), codes, f"P({name} ≤ each value)")
     return Outcome(Multinomial(labels), codes, f"P({name} = each value), reference {_quoted(levels[0])}")
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    """Whether a type holds numbers or truth values."""
+    types = pa.types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind))
 
 
 def _numbers(name: str, column: pa.Array, levels: list[Any], family: str, *, randomised: bool) -> Outcome:

@@ -9,7 +9,8 @@ import numpy as np
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.corrected_loss.objective import CorrectedLoss
-from discreet.estimate.likelihood.effects import MarginalEffects
+from discreet.estimate.likelihood.effects import MarginalEffects, effect_notes
+from discreet.estimate.likelihood.truth_given_report import posterior, posterior_slopes
 from discreet.estimate.predicted_rows import PredictedMeans
 from discreet.estimate.result import frozen
 
@@ -19,14 +20,33 @@ if TYPE_CHECKING:
 
 def predictions(fit: CorrectedRegression, X: Floats) -> PredictedMeans:
     """Predicted means at the rows of a model matrix."""
+    return _with_errors(fit, *_means(fit, X))
+
+
+def truth_given_report(fit: CorrectedRegression, X: Floats, given: Floats) -> PredictedMeans:
+    """Probabilities of the true classes at the rows of a model matrix; ``given`` holds the chances of their reports."""
+    shares, slopes = _means(fit, X)
+    two = shares.shape[1] == 1
+    if two:  # of a yes/no outcome the mean is the chance of "yes"
+        shares, slopes = np.hstack([1 - shares, shares]), np.concatenate([-slopes, slopes], axis=1)
+    found = posterior(shares, given)
+    moves = posterior_slopes(found, shares, given, slopes)
+    return _with_errors(fit, found[:, 1:], moves[:, 1:]) if two else _with_errors(fit, found, moves)
+
+
+def _means(fit: CorrectedRegression, X: Floats) -> tuple[Floats, Floats]:
+    """What is predicted (rows, M), and its derivatives in the parameters (rows, M, parameters)."""
     bad = ~np.isfinite(X).all(axis=1)
     if bad.any():
         raise EstimationError(f"row {int(np.flatnonzero(bad)[0])} (counted from 0) to predict for is infinite")
     B = fit.risk.coefficients(fit.coefficients)
     mean, slopes = fit.family.mean(X @ B.T)  # (rows, M), (rows, M, K)
     jacobian = (slopes[..., None] * X[:, None, None, :]).reshape(*mean.shape, -1)
-    if fit.risk.transform is not None:
-        jacobian = jacobian @ fit.risk.transform
+    return mean, jacobian if fit.risk.transform is None else jacobian @ fit.risk.transform
+
+
+def _with_errors(fit: CorrectedRegression, mean: Floats, jacobian: Floats) -> PredictedMeans:
+    """Delta-method errors; a single column is written as one number for each row."""
     error = np.sqrt(np.einsum("rmp,pq,rmq->rm", jacobian, fit.covariance, jacobian))
     if mean.shape[1] == 1:
         mean, error = mean[:, 0], error[:, 0]
@@ -48,12 +68,20 @@ def marginal_effects(fit: CorrectedRegression) -> MarginalEffects:
             names=tuple(fit.names[j] for j in kept),
             coefficients=fit.coefficients[kept],
             covariance=fit.covariance[np.ix_(kept, kept)],
+            freedom=fit.degrees_of_freedom,
+            notes=effect_notes(fit.matrices),
         )
     names, effects, jacobian, single, share = _averages(fit, risk)
     influence = single - share[:, None] * effects
     influence -= risk.row_scores(fit.coefficients) @ np.linalg.solve(fit.hessian, jacobian.T)
     meat, _ = risk.sample.meat(influence)
-    return MarginalEffects(names=names, coefficients=effects, covariance=meat / risk.total**2)
+    return MarginalEffects(
+        names=names,
+        coefficients=effects,
+        covariance=meat / risk.total**2,
+        freedom=fit.degrees_of_freedom,
+        notes=effect_notes(fit.matrices),
+    )
 
 
 def _averages(fit: CorrectedRegression, risk: CorrectedLoss) -> tuple[tuple[str, ...], Floats, Floats, Floats, Floats]:
@@ -110,11 +138,13 @@ def _effect(
     """The effect of column j at every row and cell, and its derivatives in the coefficients (K, p)."""
     family = fit.family
     if discrete:
+        assert fit.matrices is not None
         ends = []
         for value in (0.0, 1.0):
             moved = X.copy()
+            moved[..., list(fit.matrices.alternatives[j])] = 0.0
             moved[..., j] = value
-            mean, slopes = family.mean(eta + (value - X[..., j])[..., None] * B[:, j])
+            mean, slopes = family.mean(moved @ B.T)
             ends.append((mean, slopes[..., None] * moved[..., None, None, :]))
         return ends[1][0] - ends[0][0], ends[1][1] - ends[0][1]
     step = 1e-5 / max(1.0, float(np.abs(B[:, j]).max(initial=0.0)))  # central differences: errors of 1e-10

@@ -15,9 +15,10 @@ from discreet.arguments import Floats
 from discreet.domains import FiniteDomain, WithBlank
 from discreet.domains.columns import is_text
 from discreet.errors import DomainError, EstimationError, NotIdentifiedError
+from discreet.estimate.columns import DesignIndex
 from discreet.estimate.corrected_loss.cells import CellWeights, Source, refuse_too_many
 from discreet.estimate.corrected_loss.right_inverse import joint_inverse, merged_inverse, right_inverse, told_apart
-from discreet.manifest.blocks import Block, JointBlock, design_name
+from discreet.manifest.blocks import Block, JointBlock
 from discreet.mechanisms import ChannelResponse, FiniteMechanism
 from discreet.mechanisms.joint import JointResponse
 
@@ -135,11 +136,7 @@ def randomised_column(name: str, block: Block, table: pa.Table, *, predictor: bo
     mechanisms = () if joint is not None else tuple(block.channels_of(name).values())
     designs = None
     if block.by is not None:
-        known = {label: place for place, label in enumerate(block.designs)}
-        named = [known.get(design_name(label), -1) for label in table[block.by].to_pylist()]
-        designs = np.array(named, np.int64)
-        if (designs < 0).any():
-            raise EstimationError(f'column "{block.by}" names a design that the manifest does not have')
+        designs = DesignIndex(list(block.designs), block.by).positions(table[block.by].combine_chunks())
     try:
         reports = block.reports_of(name).encode(table[name].combine_chunks(), column=name)
     except DomainError as error:

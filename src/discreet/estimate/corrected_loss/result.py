@@ -13,7 +13,7 @@ from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
-from discreet.estimate.corrected_loss.prediction import marginal_effects, predictions
+from discreet.estimate.corrected_loss.prediction import marginal_effects, predictions, truth_given_report
 from discreet.estimate.formulas import Matrices
 from discreet.estimate.formulas.new_rows import new_rows
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
@@ -21,6 +21,7 @@ from discreet.estimate.likelihood import inference
 from discreet.estimate.likelihood.effects import MarginalEffects
 from discreet.estimate.likelihood.inference import Test
 from discreet.estimate.likelihood.sampling import Sampling
+from discreet.estimate.likelihood.truth_given_report import Reporting, missing_reporting
 from discreet.estimate.m_estimation.result import MEstimate
 from discreet.estimate.predicted_rows import PredictedMeans
 
@@ -58,6 +59,7 @@ class CorrectedRegression(MEstimate):
     sampling: Sampling | None = None
     risk: Risk = field(repr=False)
     matrices: Matrices | None = field(default=None, repr=False)
+    reporting: Reporting | None = field(default=None, repr=False)
 
     @property
     def degrees_of_freedom(self) -> float:
@@ -72,15 +74,18 @@ class CorrectedRegression(MEstimate):
         with np.errstate(invalid="ignore"):
             return wald(self.coefficients, self.std_error, two_sided_quantile(level, self.degrees_of_freedom))
 
-    def test(self, names: str | Sequence[str], value: float = 0.0) -> Test:
-        """Wald test of whether the named coefficients all have this value.
+    def test(self, names: str | Sequence[str], method: str = "wald", value: float = 0.0) -> Test:
+        """Test whether the named coefficients all have this value.
 
         Parameters
         ----------
         names : str or sequence of str
+        method : {"wald"}
+            There is no likelihood to compare.
         value : float
             The value under the hypothesis.
         """
+        arguments.choice(method, "method", ("wald",), EstimationError)
         known = (self.names, self.coefficients, self.covariance)
         return inference.wald_test(*known, names, value, self.degrees_of_freedom)
 
@@ -101,6 +106,21 @@ class CorrectedRegression(MEstimate):
         if self.matrices is None:
             raise EstimationError("predictions need a fit by formula")
         return predictions(self, self.matrices.matrix(new_rows(self.matrices, rows)))
+
+    def truth_given_report(self, rows: Any) -> PredictedMeans:
+        """Probabilities of the true outcome of people with these *true* predictors who made these reports of it.
+
+        ``ω_j = π_j Q[j, r]/Σ_k π_k Q[k, r]``, with delta-method errors; of a yes/no outcome the probability of "yes".
+
+        Parameters
+        ----------
+        rows : table
+            Every column of the formula, randomised predictors with true values, the outcome with *reports*.
+        """
+        if self.matrices is None or self.reporting is None:
+            raise missing_reporting()
+        X = self.matrices.matrix(new_rows(self.matrices, rows))
+        return truth_given_report(self, X, self.reporting.given(rows))
 
     def marginal_effects(self) -> MarginalEffects:
         """Average marginal effects of every column of the model but constants, over the true values of the sample.
@@ -133,6 +153,7 @@ class CorrectedRegression(MEstimate):
             ("Method", "corrected loss, by moments" if self.cells == 0 else f"corrected loss, {self.cells:,} cells"),
             ("No. observations", f"{self.n:,}"),
             ("Covariance", self._covariance_text),
+            *([("Weights", "those of the survey")] if self.weighted else []),
             ("Converged", "yes" if self.converged else "no"),
         ]
 
@@ -147,5 +168,6 @@ class CorrectedRegression(MEstimate):
             "family": self.family.name,
             "randomised": list(self.randomised),
             "cells": self.cells,
+            "weighted": self.weighted,
             "degrees_of_freedom": display.plain(self.degrees_of_freedom),
         }

@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from discreet.arguments import Floats
 from discreet.estimate.corrected_loss.families import Family, Linear, Statistics, Terms
 from discreet.estimate.corrected_loss.objective import CorrectedLoss
+from discreet.estimate.corrected_loss.search import local_minimum, parameter_metric
 from discreet.estimate.m_estimation.kinked import Sharper
 from discreet.estimate.m_estimation.losses import Check, Hinge, Huber, IndexLoss
-from discreet.estimate.m_estimation.solver import Solution, minimise
+from discreet.estimate.m_estimation.solver import Solution
+from discreet.estimate.trust_region import inverse_root
 
 #: Width of the average over the kink, in residual spreads times n to this power. Of 2.5 (as for numeric columns), 1.25
 #: and .7 the middle one had the smallest errors among those whose standard errors are at most a tenth too wide
@@ -74,10 +76,9 @@ def fit_robust(risk: CorrectedLoss) -> RobustFit:
     """Fit a Huber, quantile or hinge loss."""
     family = cast("IndexFamily", risk.family)
     start, spread = _least_squares(risk, family)
-    scale = risk.scale
 
     def search(one: CorrectedLoss) -> Solution:
-        return minimise(cast("Any", one), start, scale, _RADIUS * (spread + float(np.linalg.norm(start * scale))))
+        return local_minimum(one, start, _RADIUS, spread, spread**2 if isinstance(family.loss, Huber) else spread)
 
     if isinstance(family.loss, Huber):
         if family.loss.threshold is None:
@@ -93,7 +94,8 @@ def fit_robust(risk: CorrectedLoss) -> RobustFit:
     sharp = risk.with_family(IndexFamily(Sharper(family.loss, width / 2), family.name))
     narrow, wide = (smooth(h).moments(found.theta).hessian for h in (width, 2 * width))
     hessian = (4 * narrow - wide) / 3
-    values = np.linalg.eigvalsh(hessian / np.outer(scale, scale))
+    root = inverse_root(parameter_metric(risk))
+    values = np.linalg.eigvalsh(root.T @ hessian @ root)
     if not found.converged or values[0] <= 1e-9 * max(float(values[-1]), 1e-300):
         return RobustFit(replace(found, converged=False), sharp, hessian)
     theta = found.theta - np.linalg.solve(hessian, sharp.moments(found.theta).gradient)

@@ -112,6 +112,28 @@ class Matrices:
                 used[place] = frozenset().union(*(columns.get(factor.expr, frozenset()) for factor in term.factors))
         return tuple(used)
 
+    @property
+    def alternatives(self) -> tuple[tuple[int, ...], ...]:
+        """For every column of the model those of the same category, of which a row has one at most; else itself."""
+        found = [(place,) for place in range(len(self.names))]
+        for term, places in self._spec.term_indices.items():
+            category = len(term.factors) == 1 and self._is_category(str(next(iter(term.factors)).expr))
+            for place in places if category else ():
+                found[place] = tuple(places)
+        return tuple(found)
+
+    def _is_category(self, factor: str) -> bool:
+        called = any(
+            isinstance(one, Call) and one.function == "C" and one.text == factor for one in self._terms.factors
+        )
+        return called or factor in self._levels
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """Columns of the table that stand in several terms of the formula."""
+        terms = [frozenset(name for factor in term for name in columns_of(factor)) for term in self._terms.terms]
+        return tuple(name for name in self._terms.columns if sum(name in one for one in terms) > 1)
+
     def matrix(self, batch: pa.RecordBatch | pa.Table, columns: NDArray[np.intp] | None = None) -> Floats:
         """The model matrix of some rows; missing values become nan.
 
@@ -134,6 +156,11 @@ class Matrices:
 
     def refuse_unknown(self, batch: pa.RecordBatch | pa.Table) -> None:
         """Refuse rows with a category that the rows of the model did not have: it would pass for the reference."""
+        for name in self.variables:
+            kind = batch.column(name).type
+            number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+            if name not in self._levels and not (number or pa.types.is_decimal(kind)):
+                raise EstimationError(f'column "{name}" must hold numbers, as in the rows of the model')
         for name, known in self._levels.items():
             column = as_arrow(batch.column(name))
             try:
@@ -217,6 +244,7 @@ class Matrices:
             rows += batch.num_rows
             for name in read:
                 column = _plain(batch.column(name))
+                _refuse_kind(name, column.type, category=name in self._categories)
                 if name in mixed and is_text(column.type):
                     mixed[name].add(column)
                 known = levels[name]
@@ -317,8 +345,18 @@ def _numerical(values: Floats, frame: Any) -> Any:
 
 
 def _plain(column: Any) -> Any:
-    """A dictionary's order of appearance must not choose the reference level."""
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    """A dictionary's order of appearance must not choose the reference level; decimals are numbers."""
+    whole = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    return whole.cast(pa.float64()) if pa.types.is_decimal(whole.type) else whole
+
+
+def _refuse_kind(name: str, kind: pa.DataType, *, category: bool) -> None:
+    """Refuse what is neither a number nor text nor a truth value: of other values only some are looked at."""
+    known = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or is_text(kind)
+    if known or pa.types.is_null(kind) or (category and pa.types.is_temporal(kind)):
+        return
+    instead = f"; write C({name}) for categories, or release a number" if pa.types.is_temporal(kind) else ""
+    raise EstimationError(f'column "{name}" of the formula holds {kind}, and not numbers or text{instead}')
 
 
 def _frame(batch: pa.RecordBatch | pa.Table) -> Any:

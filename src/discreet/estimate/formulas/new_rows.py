@@ -42,6 +42,8 @@ def as_table(rows: Any, needed: tuple[str, ...]) -> pa.Table:
 def new_rows(matrices: Matrices, rows: Any) -> pa.Table:
     """The columns of a formula, with categories that the model knows."""
     chosen = as_table(rows, tuple(matrices.variables))
+    if matrices.variables and not chosen.num_rows:
+        raise EstimationError("there are no rows to predict for")
     if matrices.variables:
         matrices.refuse_unknown(chosen)
     return chosen

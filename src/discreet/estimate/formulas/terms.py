@@ -52,14 +52,19 @@ class Terms:
         """Every factor, once."""
         return tuple(dict.fromkeys(factor for term in self.terms for factor in term))
 
-    def without(self, column: str) -> Terms:
-        """The terms without one column, which must be a term of its own; ``C(column)`` is the column itself."""
+    def own(self, column: str) -> Factor:
+        """The factor of the term that is this column alone; ``C(column)`` is the column itself."""
         own = next((term for term in self.terms if len(term) == 1 and _is_plain(term[0], column)), None)
         if own is None:
             raise EstimationError(
                 f'the randomised column "{column}" must be a term of its own in the formula; inside a function or an '
                 "interaction its correction is not known"
             )
+        return own[0]
+
+    def without(self, column: str) -> Terms:
+        """The terms without one column, which must be a term of its own."""
+        own = (self.own(column),)
         kept = Terms(tuple(term for term in self.terms if term != own))
         if column in kept.columns:
             raise EstimationError(f'the randomised column "{column}" may stand in one term of the formula only')

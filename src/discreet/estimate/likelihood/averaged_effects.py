@@ -15,7 +15,12 @@ _STEP = 1e-3
 
 
 def averaged_effects(
-    average: Callable[[Floats], Floats], coefficients: Floats, covariance: Floats, names: Sequence[str]
+    average: Callable[[Floats], Floats],
+    coefficients: Floats,
+    covariance: Floats,
+    names: Sequence[str],
+    freedom: float,
+    notes: tuple[str, ...] = (),
 ) -> MarginalEffects:
     """Effects as a function of the coefficients, with the covariance ``J V Jᵀ``."""
     errors = np.sqrt(np.diag(covariance))
@@ -30,4 +35,6 @@ def averaged_effects(
         names=tuple(names),
         coefficients=frozen(average(coefficients)),
         covariance=frozen(jacobian @ covariance @ jacobian.T),
+        freedom=freedom,
+        notes=notes,
     )

@@ -17,7 +17,7 @@ from discreet.estimate import display
 from discreet.estimate.checks import checked_numbers
 from discreet.estimate.formulas.new_rows import is_table
 from discreet.estimate.likelihood import effects, goodness
-from discreet.estimate.likelihood.effects import MarginalEffects, Predictions
+from discreet.estimate.likelihood.effects import MarginalEffects, Predictions, Switches
 from discreet.estimate.likelihood.firth import Firth
 from discreet.estimate.likelihood.goodness import FittedReports, GoodnessOfFit
 from discreet.estimate.likelihood.links import Link
@@ -82,6 +82,10 @@ class BinaryRegression(LikelihoodFit):
         return f"{self.link.capitalize()} regression on randomised yes/no reports{kind}"
 
     @property
+    def _method_text(self) -> str:
+        return super()._method_text if self.penalty is None else "penalised likelihood"
+
+    @property
     def epsilon(self) -> float:
         """The largest ε of any row's design, in floating point; infinite when a row was asked directly."""
         return self.facts.epsilon[1]
@@ -128,7 +132,8 @@ class BinaryRegression(LikelihoodFit):
         if design.shape[1] != self.coefficients.size:
             raise EstimationError(f"X must have {self.coefficients.size} columns, not {design.shape[1]}")
         shift = None if offset is None else checked_numbers(offset, design.shape[0], "offset")
-        found = effects.predictions(design, shift, self.coefficients, self.covariance, self.link_function)
+        known = (self.coefficients, self.covariance, self.link_function, self.degrees_of_freedom)
+        found = effects.predictions(design, shift, *known)
         return found if interval else found.estimate
 
     def truth_given_report(self, rows: Any) -> PredictedMeans:
@@ -177,27 +182,35 @@ class BinaryRegression(LikelihoodFit):
         test = ScoreTest(joined([rows for rows in self.source.chunks() if rows.size]), self.link_function)
         return np.array([test.interval(j, quantile) for j in range(self.coefficients.size)])
 
-    def marginal_effects(self, discrete: Sequence[str] = ()) -> MarginalEffects:
+    def marginal_effects(self, discrete: Sequence[str] | None = None) -> MarginalEffects:
         """Average marginal effects on the probability of a true "yes".
 
         Parameters
         ----------
-        discrete : sequence of str
-            0/1 columns, whose effect is the mean difference between 1 and 0 instead of a derivative.
+        discrete : sequence of str, optional
+            0/1 columns, whose effect is the mean difference between 1 and 0 (a risk difference) instead of a
+            derivative. By default all such columns of a fit by formula, as for every fit by formula, and none of a fit
+            to arrays.
 
         Notes
         -----
         Constant columns are left out. Covariates are taken as given: the standard errors are those of the
         coefficients, carried over by the delta method. With weights the means are weighted.
         """
-        discrete = [
-            arguments.text(name, "a name", EstimationError)
-            for name in arguments.listed(discrete, "discrete", EstimationError)
-        ]
-        unknown = [name for name in discrete if name not in self.names]
-        if unknown:
-            raise EstimationError(f"discrete must name columns of X, and {unknown[0]!r} is none")
         columns = [j for j, constant in enumerate(self.facts.constant) if not constant]
+        if discrete is None:
+            switched: Switches = {}
+            if self.matrices is not None:
+                switched = effects.switches(self.source.chunks(), columns, self.matrices)
+        else:
+            named = [
+                arguments.text(name, "a name", EstimationError)
+                for name in arguments.listed(discrete, "discrete", EstimationError)
+            ]
+            unknown = [name for name in named if name not in self.names]
+            if unknown:
+                raise EstimationError(f"discrete must name columns of X, and {unknown[0]!r} is none")
+            switched = {self.names.index(name): (self.names.index(name),) for name in named}
         return effects.marginal_effects(
             self.source,
             self.coefficients,
@@ -205,7 +218,9 @@ class BinaryRegression(LikelihoodFit):
             self.link_function,
             self.names,
             columns,
-            {self.names.index(name) for name in discrete},
+            switched,
+            self.degrees_of_freedom,
+            effects.effect_notes(self.matrices),
         )
 
     @cached_property

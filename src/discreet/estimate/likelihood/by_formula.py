@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from discreet.domains import FiniteDomain
 from discreet.errors import EstimationError
 from discreet.estimate import rows as reader
 from discreet.estimate.channels import Channels
 from discreet.estimate.columns import ReleaseColumn
-from discreet.estimate.formulas import Matrices
+from discreet.estimate.formulas import Matrices, read_terms
+from discreet.estimate.likelihood.answer_coding import AnswerCoding
 from discreet.estimate.likelihood.binary import BinaryRegression
 from discreet.estimate.likelihood.class_source import ClassStream
 from discreet.estimate.likelihood.designs import channel_matrix
@@ -26,7 +26,6 @@ from discreet.estimate.likelihood.multinomial_rows import ClassRows, class_rows
 from discreet.estimate.likelihood.predictor import PredictorRegression, fit_predictor
 from discreet.estimate.likelihood.rows import ArrayRows, Rows
 from discreet.estimate.likelihood.streaming import Batch, StreamRows, binary_regression_batches
-from discreet.estimate.likelihood.truth_given_report import Reporting
 from discreet.estimate.specification import Specification
 from discreet.manifest import Release
 
@@ -53,7 +52,7 @@ def yes_no_outcome(asked: Specification) -> BinaryRegression:
     else:
         held = labels_of_batch(reader.joined(rows.batches()), matrices, column.channels)
         fit = fit_binary(ArrayRows(held.checked()), link_named(link), matrices.names, asked.penalty)
-    return asked.finished(replace(fit, matrices=matrices, reporting=_reporting(asked, column)), "binary", rows)
+    return asked.finished(replace(fit, matrices=matrices, reporting=asked.reporting(column)), "binary", rows)
 
 
 def one_of_k_outcome(asked: Specification) -> MultinomialRegression:
@@ -65,11 +64,16 @@ def one_of_k_outcome(asked: Specification) -> MultinomialRegression:
     rows = asked.rows([column])
     source = _stream(rows, matrices, column.channels)
     fit = fit_multinomial(source, _matrices(column.channels), matrices.names, _classes(asked, column))
-    return asked.finished(replace(fit, matrices=matrices, reporting=_reporting(asked, column)), "multinomial", rows)
+    return asked.finished(replace(fit, matrices=matrices, reporting=asked.reporting(column)), "multinomial", rows)
 
 
 def randomised_predictor(asked: Specification) -> PredictorRegression:
     """A public outcome given public predictors and one randomised answer."""
+    if not read_terms(asked.sides.predictors).intercept:
+        raise EstimationError(
+            "the likelihood of a randomised predictor has a model of its truth with the same terms, which needs the "
+            'intercept; keep it, or use method="corrected"'
+        )
     family = asked.family
     if family == "auto":
         family = "linear" if asked.outcome_values is None else "binary"
@@ -84,9 +88,25 @@ def randomised_predictor(asked: Specification) -> PredictorRegression:
     rows = asked.rows([column], [asked.outcome])
     source = _stream(rows, matrices, column.channels, lambda table: asked.public_outcome(table, family))
     named = "gaussian" if family == "linear" else asked.link or "logit"
-    fit = fit_predictor(source, matrices.names, _classes(asked, column), family=named)
-    answer = (column.column, tuple(asked.values(column.column)))
-    return asked.finished(replace(fit, matrices=matrices, answer=answer), family, rows)
+    values = pa.array(asked.values(column.column))
+    coding = AnswerCoding.of_formula(asked.sides.predictors, column.column, values)
+    fit = fit_predictor(source, matrices.names, _classes(asked, column), family=named, coding=coding)
+    supposed = _supposed(column.column, family, blanks=bool(values.null_count))
+    return asked.finished(replace(fit, matrices=matrices), family, rows, *supposed)
+
+
+def _supposed(column: str, family: str, *, blanks: bool) -> list[str]:
+    """What the likelihood of a randomised predictor takes for granted."""
+    errors = "errors to be normal with the same spread for everybody, and the " if family == "linear" else ""
+    told = (
+        f'the likelihood takes the {errors}true answers "{column}" to follow a logit on the other predictors; where '
+        'that does not hold its intervals miss, and method="corrected" does not need it'
+    )
+    without = (
+        f'people whose true "{column}" is missing are in the model, with an effect of their own; method="corrected" is '
+        "about the others"
+    )
+    return [told, without] if blanks else [told]
 
 
 def labels_of_batch(batch: reader.Batch, matrices: Matrices, channels: Channels) -> Batch:
@@ -169,16 +189,3 @@ def _matrices(channels: Channels) -> tuple[Any, ...]:
 def _classes(asked: Specification, column: ReleaseColumn) -> tuple[str, ...]:
     """Names of the classes of a one-of-k answer."""
     return tuple("(blank)" if label is None else str(label) for label in asked.values(column.column))
-
-
-def _reporting(asked: Specification, column: ReleaseColumn) -> Reporting | None:
-    """How the outcome was reported, where all rows share one design."""
-    block, channels = asked.block(column.column), column.channels
-    if block is None or len(channels.mechanisms) > 1:
-        return None
-    reports = block.reports_of(column.column)
-    return (
-        Reporting(column.column, reports, channel_matrix(channels.mechanisms[0]))
-        if isinstance(reports, FiniteDomain)
-        else None
-    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +14,16 @@ from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.coefficients import Coefficients
+from discreet.estimate.formulas import Matrices
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.rows import Rows, Source
 from discreet.estimate.predicted_rows import PredictedRows
 from discreet.estimate.result import frozen
+
+#: Columns that are 0 or 1, each with the columns of the same category, itself among them: all of these are 0 before one
+#: of them becomes 1.
+Switches = Mapping[int, tuple[int, ...]]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -32,11 +39,17 @@ class Predictions(PredictedRows):
     predictor: Floats
     predictor_error: Floats
     link: Link
+    freedom: float = math.inf
 
     @property
     def what(self) -> str:
         """What is predicted."""
         return 'Probability of a true "yes"'
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """Of Student's t; infinite means the normal law."""
+        return self.freedom
 
     def _ends(self, quantile: float) -> Floats:
         """Made on the scale of the linear predictor and mapped through G: always inside [0, 1]."""
@@ -44,7 +57,9 @@ class Predictions(PredictedRows):
         return np.stack([self.link.probability(ends[:, 0]), self.link.probability(ends[:, 1])], axis=1)
 
 
-def predictions(X: Floats, offset: Floats | None, theta: Floats, covariance: Floats, link: Link) -> Predictions:
+def predictions(
+    X: Floats, offset: Floats | None, theta: Floats, covariance: Floats, link: Link, freedom: float = math.inf
+) -> Predictions:
     """Predicted probabilities at these covariates."""
     eta = X @ theta
     if offset is not None:
@@ -63,6 +78,7 @@ def predictions(X: Floats, offset: Floats | None, theta: Floats, covariance: Flo
         predictor=frozen(eta),
         predictor_error=frozen(error),
         link=link,
+        freedom=freedom,
     )
 
 
@@ -74,12 +90,20 @@ class MarginalEffects(Coefficients):
     ----------
     names : tuple of str
     estimate, covariance, std_error : array
+    freedom : float
+        Degrees of freedom of the fit: clusters minus strata, where there are any.
     """
 
     names: tuple[str, ...]
     coefficients: Floats
     covariance: Floats
+    freedom: float = math.inf
     notes: tuple[str, ...] = ()
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """Of Student's t; infinite means the normal law."""
+        return self.freedom
 
     @property
     def title(self) -> str:
@@ -87,10 +111,10 @@ class MarginalEffects(Coefficients):
         return "Average marginal effects"
 
     def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
-        """Wald intervals, one (low, high) row per effect."""
+        """Wald intervals, one (low, high) row per effect; with clusters or strata by Student's t."""
         if method is not None:
             arguments.choice(method, "the interval method of marginal effects", ("wald",), EstimationError)
-        return wald(self.estimate, self.std_error, two_sided_quantile(checked_level(level)))
+        return wald(self.estimate, self.std_error, two_sided_quantile(checked_level(level), self.freedom))
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -111,7 +135,9 @@ def marginal_effects(
     link: Link,
     names: tuple[str, ...],
     columns: list[int],
-    discrete: set[int],
+    discrete: Switches,
+    freedom: float = math.inf,
+    notes: tuple[str, ...] = (),
 ) -> MarginalEffects:
     """Means over the rows of ``G'(η) β_j``, or of ``G(η | x_j = 1) − G(η | x_j = 0)`` for a discrete column."""
     effects, jacobian, total = np.zeros(len(columns)), np.zeros((len(columns), theta.size)), 0.0
@@ -124,7 +150,7 @@ def marginal_effects(
         bend_sum = (weights * link.bend(eta, parts)) @ rows.X
         for place, j in enumerate(columns):
             if j in discrete:
-                effect, row = _switch(rows, eta, weights, theta, link, j)
+                effect, row = _switch(rows, eta, weights, theta, link, (j, discrete[j]))
             else:
                 effect, row = theta[j] * slope_sum, theta[j] * bend_sum
                 row[j] += slope_sum
@@ -134,14 +160,42 @@ def marginal_effects(
     with np.errstate(invalid="ignore"):  # coefficients at infinity have no covariance, and give nan
         matrix = jacobian @ covariance @ jacobian.T
     chosen = tuple(names[j] for j in columns)
-    return MarginalEffects(names=chosen, coefficients=frozen(effects / total), covariance=frozen(matrix))
+    return MarginalEffects(
+        names=chosen, coefficients=frozen(effects / total), covariance=frozen(matrix), freedom=freedom, notes=notes
+    )
 
 
-def _switch(rows: Rows, eta: Floats, weights: Floats, theta: Floats, link: Link, j: int) -> tuple[float, Floats]:
+def switches(chunks: Iterable[Any], columns: Sequence[int], matrices: Matrices) -> Switches:
+    """Those of these columns that are 0 or 1 in every row: their effect is a difference, not a slope."""
+    found = np.array(columns, np.intp)
+    for rows in chunks:
+        if not found.size:
+            break
+        values = rows.X[:, found]
+        found = found[((values == 0) | (values == 1)).all(axis=0)]
+    return {int(j): matrices.alternatives[j] for j in found}
+
+
+def effect_notes(matrices: Matrices | None) -> tuple[str, ...]:
+    """What is to be said of effects where a variable stands in several terms."""
+    if matrices is None or not matrices.shared:
+        return ()
+    named = ", ".join(f'"{name}"' for name in matrices.shared)
+    return (
+        f"these are effects of single terms, all others held fixed, and {named} stands in several: the effect of all "
+        "of them together is a difference of predictions",
+    )
+
+
+def _switch(
+    rows: Rows, eta: Floats, weights: Floats, theta: Floats, link: Link, switch: tuple[int, tuple[int, ...]]
+) -> tuple[float, Floats]:
     """The change of G when column j goes from 0 to 1, and its derivative in β, added up over rows."""
-    without = eta - rows.X[:, j] * theta[j]
+    j, others = switch[0], list(switch[1])
+    without = eta - rows.X[:, others] @ theta[others]
     _, low, low_slope = link.parts(without)
     _, high, high_slope = link.parts(without + theta[j])
     row = (weights * (high_slope - low_slope)) @ rows.X
+    row[others] = 0.0
     row[j] = weights @ high_slope
     return float(weights @ (high - low)), row

@@ -26,6 +26,9 @@ from discreet.estimate.likelihood.sampling import SampleSums, Sampling
 from discreet.estimate.result import frozen
 from discreet.estimate.specification import Specification
 
+#: A spread needs two groups to show; with so few it is hardly known.
+_LEAST_GROUPS = 2
+
 
 def grouped_yes_no_outcome(asked: Specification) -> RandomInterceptRegression:
     """A randomised yes/no answer given public predictors, with an intercept of its own for every group."""
@@ -38,6 +41,7 @@ def grouped_yes_no_outcome(asked: Specification) -> RandomInterceptRegression:
     codes = labels.indices.to_numpy(zero_copy_only=False)
     order = np.argsort(codes, kind="stable")
     present, starts = np.unique(codes[order], return_index=True)
+    _refuse_groups(asked.group, present.size, codes.size)
     sorted_rows = held.take(order)
     weights = _group_weights(asked, sorted_rows, starts)
     unit = 1.0 if weights is None else float(weights.mean())
@@ -62,9 +66,19 @@ def grouped_yes_no_outcome(asked: Specification) -> RandomInterceptRegression:
         converged=certain,
         status="converged" if certain else NO_MAXIMUM,
         matrices=matrices,
+        reporting=asked.reporting(column),
         notes=(*_survey_notes(asked), *quadrature_note(found)),
     )
     return asked.finished(fit, "binary", rows)
+
+
+def _refuse_groups(group: str, groups: int, rows: int) -> None:
+    """A spread between groups shows where there are several, and rows of the same group to compare."""
+    if groups < _LEAST_GROUPS or groups == rows:
+        what = f"has {groups} group{'s' * (groups != 1)}" if groups < _LEAST_GROUPS else "has one row in every group"
+        raise EstimationError(
+            f'"{group}" of (1 | {group}) {what}, and the spread between groups cannot be told; leave (1 | {group}) out'
+        )
 
 
 def _group_weights(asked: Specification, rows: Rows, starts: NDArray[np.intp]) -> Floats | None:

@@ -110,6 +110,11 @@ class Test:
 
     def summary(self) -> str:
         """One line to read."""
+        if self.denominator < 1:
+            return (
+                f"{self.method} test of {', '.join(self.names)}: there are too few clusters to test "
+                f"{self.degrees_of_freedom} coefficients together"
+            )
         if math.isinf(self.denominator):
             found = f"chi2({self.degrees_of_freedom}) = {self.statistic:.4f}"
         else:
@@ -163,13 +168,7 @@ def wald_test(
 ) -> Test:
     """Wald test of whether the named coefficients all have this value."""
     value = arguments.number(value, "value", EstimationError)
-    chosen = (names,) if isinstance(names, str) else tuple(arguments.listed(names, "names", EstimationError))
-    unknown = [name for name in chosen if name not in known]
-    if unknown or not chosen:
-        raise EstimationError(
-            f"names to test must be among {', '.join(known)}" + (f", not {unknown[0]!r}" if unknown else "")
-        )
-    which = sorted({list(known).index(name) for name in chosen})
+    chosen, which = named(known, names)
     statistic = wald_statistic(coefficients[which] - value, covariance[np.ix_(which, which)])
     count, denominator = len(which), math.inf
     if math.isinf(degrees_of_freedom):
@@ -178,6 +177,18 @@ def wald_test(
         denominator = degrees_of_freedom - count + 1
         p_value = f_tail(statistic, count, denominator)
     return Test("wald", chosen, statistic, count, p_value, denominator)
+
+
+def named(known: Sequence[str], names: str | Sequence[str]) -> tuple[tuple[str, ...], list[int]]:
+    """The coefficients to test, and where they stand."""
+    chosen = (names,) if isinstance(names, str) else tuple(arguments.listed(names, "names", EstimationError))
+    chosen = tuple(arguments.text(name, "a name", EstimationError) for name in chosen)
+    unknown = [name for name in chosen if name not in known]
+    if unknown or not chosen:
+        raise EstimationError(
+            f"names to test must be among {', '.join(known)}" + (f", not {unknown[0]!r}" if unknown else "")
+        )
+    return chosen, sorted({list(known).index(name) for name in chosen})
 
 
 def wald_statistic(difference: Floats, matrix: Floats) -> float:

@@ -21,7 +21,7 @@ from discreet.estimate.checks import checked_names
 from discreet.estimate.formulas.new_rows import is_table
 from discreet.estimate.likelihood.class_fit import fit_classes
 from discreet.estimate.likelihood.class_source import Seen, look
-from discreet.estimate.likelihood.effects import MarginalEffects
+from discreet.estimate.likelihood.effects import MarginalEffects, Switches, effect_notes, switches
 from discreet.estimate.likelihood.multinomial_rows import ClassRows, class_labels, class_rows
 from discreet.estimate.likelihood.objective import Chunks, Terms
 from discreet.estimate.likelihood.result import LikelihoodFit
@@ -125,14 +125,24 @@ def _kronecker_sum(inner: Floats, X: Floats) -> Floats:
     return total.reshape(blocks * size, blocks * size)
 
 
-def class_effects(X: Floats, matrix: Floats, share: Floats, columns: Sequence[int]) -> tuple[Floats, Floats]:
-    """Marginal effects, class by class, summed with the share of every row, and their derivatives."""
+def class_effects(
+    X: Floats, matrix: Floats, share: Floats, columns: Sequence[int], switched: Switches
+) -> tuple[Floats, Floats]:
+    """Marginal effects, class by class, summed with the share of every row, and their derivatives.
+
+    Of the ``switched`` columns they are differences between 1 and 0.
+    """
     P = class_probabilities(X, matrix)
     B = np.vstack([np.zeros(matrix.shape[1]), matrix])
     pull = _covariance(P)[:, :, 1:]  # dπ_c/dη_l
+    ends = {j: _ends(X, matrix, share, j, others) for j, others in switched.items()}
     effects, jacobian = [], []
     for c in range(len(B)):
         for j in columns:
+            if j in ends:
+                effects.append(float(ends[j][0][c]))
+                jacobian.append(ends[j][1][c])
+                continue
             beyond = B[c, j] - P @ B[:, j]
             effects.append(float(share @ (P[:, c] * beyond)))
             # The mean Σ_k π_k B_kj moves with η_l by π_l(B_lj − mean).
@@ -142,6 +152,21 @@ def class_effects(X: Floats, matrix: Floats, share: Floats, columns: Sequence[in
             row[:, j] += share @ pull[:, c, :]
             jacobian.append(row.ravel())
     return np.array(effects), np.array(jacobian)
+
+
+def _ends(X: Floats, matrix: Floats, share: Floats, column: int, others: tuple[int, ...]) -> tuple[Floats, Floats]:
+    """By how much the probability of every class changes when a column goes from 0 to 1, and the derivatives."""
+    change, slopes = np.zeros(len(matrix) + 1), np.zeros((len(matrix) + 1, matrix.size))
+    for value in (0.0, 1.0):
+        moved = X.copy()
+        moved[:, list(others)] = 0.0
+        moved[:, column] = value
+        P = class_probabilities(moved, matrix)
+        pull = np.einsum("n,ncl,np->clp", share, _covariance(P)[:, :, 1:], moved).reshape(P.shape[1], -1)
+        sign = 2 * value - 1
+        change += sign * (share @ P)
+        slopes += sign * pull
+    return change, slopes
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -218,17 +243,24 @@ class MultinomialRegression(LikelihoodFit):
     def marginal_effects(self) -> MarginalEffects:
         """Average marginal effects of every covariate but a constant on the probability of every true class.
 
-        Means over the rows of ``∂π_c/∂x_j = π_c (B_cj − Σ_k π_k B_kj)``, with delta-method standard errors.
+        Means over the rows of ``∂π_c/∂x_j = π_c (B_cj − Σ_k π_k B_kj)``, or of the difference between 1 and 0 for
+        columns of a formula that are one or the other, with delta-method standard errors.
         """
         columns = [int(j) for j in np.flatnonzero(~self.seen.constant)]
+        known = self.matrices
+        switched = {} if known is None else switches(self.objective.source.chunks(), columns, known)
         effects, jacobian = np.zeros(0), np.zeros((0, self.coefficients.size))
         for rows in self.objective.source.chunks():
             weights = np.ones(rows.size) if rows.weights is None else rows.weights
-            own, slope = class_effects(rows.X, self.matrix, weights / self.seen.total, columns)
+            own, slope = class_effects(rows.X, self.matrix, weights / self.seen.total, columns, switched)
             effects, jacobian = (own, slope) if not effects.size else (effects + own, jacobian + slope)
         names = tuple(f"{c}: {self.columns[j]}" for c in self.classes for j in columns)
         return MarginalEffects(
-            names=names, coefficients=frozen(effects), covariance=frozen(jacobian @ self.covariance @ jacobian.T)
+            names=names,
+            coefficients=frozen(effects),
+            covariance=frozen(jacobian @ self.covariance @ jacobian.T),
+            freedom=self.degrees_of_freedom,
+            notes=effect_notes(known),
         )
 
     @property

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,12 @@ from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.checks import checked_names, row_of
-from discreet.estimate.formulas.new_rows import as_table
+from discreet.estimate.likelihood.answer_coding import AnswerCoding
 from discreet.estimate.likelihood.averaged_effects import averaged_effects
 from discreet.estimate.likelihood.class_fit import fit_classes
 from discreet.estimate.likelihood.class_source import Seen, look
-from discreet.estimate.likelihood.effects import MarginalEffects
-from discreet.estimate.likelihood.links import link_named
+from discreet.estimate.likelihood.effects import MarginalEffects, Switches, effect_notes, switches
+from discreet.estimate.likelihood.links import Link, link_named
 from discreet.estimate.likelihood.multinomial import class_probabilities
 from discreet.estimate.likelihood.multinomial_rows import ClassRows, class_labels, class_rows
 from discreet.estimate.likelihood.objective import Chunks, Terms
@@ -39,17 +39,27 @@ from discreet.estimate.result import frozen
 
 @dataclass(frozen=True, eq=False)
 class MixtureModel:
-    """Outcome and truth model together; θ = (outcome, class effects, log σ if there is one, truth model)."""
+    """Outcome and truth model together; θ = (outcome, effects of the answer, log σ if there is one, truth model)."""
 
     outcome: OutcomeModel
-    classes: int
+    coding: Floats  # (classes, effects): η = x'β + coding[t] γ
     columns: int
     truth_columns: int  # how many of the first columns of X the truth model uses
 
     @property
+    def classes(self) -> int:
+        """Number of true classes."""
+        return int(self.coding.shape[0])
+
+    @property
+    def effects(self) -> slice:
+        """Where the effects of the answer stand in θ."""
+        return slice(self.columns, self.columns + int(self.coding.shape[1]))
+
+    @property
     def outcome_size(self) -> int:
-        """Coefficients of the outcome model, class effects and log σ included."""
-        return self.columns + self.classes - 1 + self.outcome.extra
+        """Coefficients of the outcome model, effects of the answer and log σ included."""
+        return self.columns + int(self.coding.shape[1]) + self.outcome.extra
 
     def _extra(self, theta: Floats) -> Floats:
         return theta[self.outcome_size - self.outcome.extra : self.outcome_size]
@@ -58,8 +68,7 @@ class MixtureModel:
         """Log-likelihood of each row, posterior ω, prior π and the outcome's linear predictors by class."""
         truth = theta[self.outcome_size :].reshape(self.classes - 1, self.truth_columns)
         prior = class_probabilities(rows.X[:, : self.truth_columns], truth)
-        effects = np.concatenate([[0.0], theta[self.columns : self.columns + self.classes - 1]])
-        eta = (rows.X @ theta[: self.columns])[:, None] + effects
+        eta = (rows.X @ theta[: self.columns])[:, None] + self.coding @ theta[self.effects]
         assert rows.outcome is not None
         with np.errstate(divide="ignore"):
             logs = (
@@ -110,7 +119,7 @@ class MixtureModel:
         switch = np.zeros((n, self.classes - 1))
         if j > 0:
             switch[:, j - 1] = 1.0
-        design = np.hstack([rows.X, switch])
+        design = np.hstack([rows.X, np.broadcast_to(self.coding[j], (n, self.coding.shape[1]))])
         assert rows.outcome is not None
         first, extra, bread = self.outcome.derivatives(rows.outcome, eta[:, j], self._extra(theta))
         short = switch - prior[:, 1:]
@@ -130,15 +139,15 @@ class MixtureModel:
 class PredictorRegression(LikelihoodFit):
     """A regression of a public outcome on a randomised answer; made by :func:`predictor_regression`.
 
-    Coefficients of the outcome come first (covariates, then one effect per class after the first, then log σ for a
-    Gaussian outcome), those of the model of the truth after them, under names that begin with ``truth``.
+    Coefficients of the outcome come first (covariates, then the effects of the answer: one per class after the first,
+    or one slope where a formula has it as a number; then log σ for a Gaussian outcome), those of the model of the truth
+    after them, under names that begin with ``truth``.
     """
 
     family: str
     classes: tuple[str, ...]
     outcome_size: int
-    #: The randomised column and its true values, of a fit by formula.
-    answer: tuple[str, tuple[Any, ...]] | None = None
+    coding: AnswerCoding
     seen: Seen
 
     @property
@@ -152,9 +161,14 @@ class PredictorRegression(LikelihoodFit):
 
     @property
     def effects(self) -> Floats:
-        """Effects of the classes after the first on the outcome."""
-        stop = self.outcome_size - (self.family == "gaussian")
-        return self.coefficients[stop - (len(self.classes) - 1) : stop]
+        """Effects of the answer on the outcome: of the classes after the first, or of its number."""
+        return self.coefficients[self._model.effects]
+
+    @property
+    def _model(self) -> MixtureModel:
+        model = self.objective.model
+        assert isinstance(model, MixtureModel)
+        return model
 
     @property
     def exponentiated(self) -> str | None:
@@ -169,18 +183,9 @@ class PredictorRegression(LikelihoodFit):
         rows : table
             Every column of the right side of the formula, the randomised one with true values.
         """
-        if self.matrices is None or self.answer is None:
+        if self.matrices is None or self.coding.matrices is None:
             raise EstimationError("predictions need a fit by formula")
-        name, values = self.answer
-        X = self._model_matrix(rows)
-        told = as_table(rows, (name,))[name].to_pylist()
-        unknown = [row for row, value in enumerate(told) if value not in values]
-        if unknown:
-            raise EstimationError(
-                f'column "{name}", row {unknown[0]} (counted from 0): the value is not one that the model knows'
-            )
-        switch = np.eye(len(values))[[values.index(value) for value in told]][:, 1:]
-        design = np.hstack([X, switch])
+        design = np.hstack([self._model_matrix(rows), self.coding.at(rows)])
         used = design.shape[1]
         eta = design @ self.coefficients[:used]
         slope, mean = np.ones_like(eta), eta
@@ -194,31 +199,56 @@ class PredictorRegression(LikelihoodFit):
         )
 
     def marginal_effects(self) -> MarginalEffects:
-        """Average marginal effects of every covariate but a constant, and of every answer against the first.
+        """Average marginal effects of every covariate but a constant, and of the answer.
 
-        Of covariates the mean of ``∂E(outcome)/∂x_j`` over the rows and over what is known about the truth of each; of
-        answers the mean difference that the truth would make. In a linear model these are the coefficients.
+        Of covariates the mean of ``∂E(outcome)/∂x_j``, or of the difference between 1 and 0 for columns of a formula
+        that are one or the other, over the rows and over what is known about the truth of each; of a number likewise;
+        of answers the mean difference that each would make to the first. In a linear model these are the coefficients.
         """
-        model = self.objective.model
-        assert isinstance(model, MixtureModel)
-        size, columns = model.columns, [int(j) for j in np.flatnonzero(~self.seen.constant)]
-        names = [*(self.names[j] for j in columns), *self.names[size : size + model.classes - 1]]
-        link = None if self.family == "gaussian" else link_named(self.family)
+        model, link = self._model, None if self.family == "gaussian" else link_named(self.family)
+        columns = [int(j) for j in np.flatnonzero(~self.seen.constant)]
+        source = self.objective.source
+        switched = {} if self.matrices is None else switches(source.chunks(), columns, self.matrices)
+        names = [*(self.names[j] for j in columns), *self.names[model.effects]]
 
         def average(theta: Floats) -> Floats:
-            effects = theta[size : size + model.classes - 1]
             if link is None:
-                return np.concatenate([theta[columns], effects])
-            slope, jumps = 0.0, np.zeros(effects.size)
-            for rows in self.objective.source.chunks():
+                return np.concatenate([theta[columns], theta[model.effects]])
+            total = np.zeros(len(names))
+            for rows in source.chunks():
                 share = (np.ones(rows.size) if rows.weights is None else rows.weights) / self.seen.total
-                _, posterior, _, eta = model._joint(theta, rows)
-                slope += float(share @ np.sum(posterior * link.parts(eta)[2], axis=1))
-                yes = link.parts(eta)[1]  # the truth that the class would be, one column each
-                jumps += share @ (yes[:, 1:] - yes[:, :1])
-            return np.concatenate([slope * theta[columns], jumps])
+                total += share @ self._row_effects(theta, rows, link, columns, switched)
+            return total
 
-        return averaged_effects(average, self.coefficients, self.covariance, names)
+        known = (self.coefficients, self.covariance, names, self.degrees_of_freedom)
+        return averaged_effects(average, *known, effect_notes(self.matrices))
+
+    def _row_effects(
+        self, theta: Floats, rows: ClassRows, link: Link, columns: Sequence[int], switched: Switches
+    ) -> Floats:
+        """The effect of every covariate and of the answer on the probability in every row."""
+        _, posterior, _, eta = self._model._joint(theta, rows)
+        parts = link.parts(eta)  # as if the truth were each class
+        slope = np.sum(posterior * parts[2], axis=1)
+        found = []
+        for j in columns:
+            if j not in switched:
+                found.append(slope * theta[j])
+                continue
+            others = list(switched[j])
+            off = eta - (rows.X[:, others] @ theta[others])[:, None]
+            found.append(np.sum(posterior * (link.parts(off + theta[j])[1] - link.parts(off)[1]), axis=1))
+        if self.coding.classes:
+            return np.column_stack([*found, parts[1][:, 1:] - parts[1][:, :1]])
+        return np.column_stack([*found, *(slope * one for one in theta[self._model.effects])])
+
+    def naive(self) -> PredictorRegression:
+        """The same rows with the reports read as truths: what an analyst who ignores the randomisation gets."""
+        seen = self.seen.literal(len(self.classes))
+        marginal = self._model.truth_columns < self._model.columns
+        truth = "marginal" if marginal else "covariates"
+        fit = _fit(seen, self.names[: self._model.columns], self.classes, self.family, truth, self.coding)
+        return replace(fit, matrices=self.matrices)
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -264,16 +294,28 @@ def predictor_regression(
 
 
 def fit_predictor(
-    source: Chunks, columns: tuple[str, ...], classes: tuple[str, ...], *, family: str, truth: str = "covariates"
+    source: Chunks,
+    columns: tuple[str, ...],
+    classes: tuple[str, ...],
+    *,
+    family: str,
+    truth: str = "covariates",
+    coding: AnswerCoding | None = None,
 ) -> PredictorRegression:
-    """Fit rows from any source; arguments as for :func:`predictor_regression`."""
-    family_model, size = outcome_model(family), len(columns)
+    """Fit rows from any source; arguments as for :func:`predictor_regression`, and how the answer is coded."""
     seen = look(source if family == "gaussian" else YesNoOutcomes(source), columns)
     if truth == "marginal" and not seen.constant[0]:
         raise EstimationError('truth="marginal" needs a constant first column in X')
-    model = MixtureModel(family_model, len(classes), size, 1 if truth == "marginal" else size)
-    full = _names(columns, classes, model)
-    metric, scale = _geometry(seen.gram, seen.largest, model)
+    return _fit(seen, columns, classes, family, truth, coding or AnswerCoding.of_classes(classes))
+
+
+def _fit(
+    seen: Seen, columns: tuple[str, ...], classes: tuple[str, ...], family: str, truth: str, coding: AnswerCoding
+) -> PredictorRegression:
+    size = len(columns)
+    model = MixtureModel(outcome_model(family), coding.values, size, 1 if truth == "marginal" else size)
+    full = _names(columns, classes, coding, model)
+    metric, scale = _geometry(seen, model)
     start = np.zeros(len(full))
     if family == "gaussian":
         spread = _least_squares(seen, size, start)
@@ -281,7 +323,9 @@ def fit_predictor(
         metric[: model.outcome_size - 1, : model.outcome_size - 1] /= spread**2
         scale[: model.outcome_size - 1] /= spread
     fields = fit_classes(model, seen, metric, scale, full, start)
-    return PredictorRegression(**fields, family=family, classes=classes, outcome_size=model.outcome_size, seen=seen)
+    return PredictorRegression(
+        **fields, family=family, classes=classes, outcome_size=model.outcome_size, coding=coding, seen=seen
+    )
 
 
 class YesNoOutcomes:
@@ -314,22 +358,28 @@ def _least_squares(seen: Seen, size: int, start: Floats) -> float:
     return left / math.sqrt(seen.n)
 
 
-def _names(columns: tuple[str, ...], labels: tuple[str, ...], model: MixtureModel) -> tuple[str, ...]:
+def _names(
+    columns: tuple[str, ...], labels: tuple[str, ...], coding: AnswerCoding, model: MixtureModel
+) -> tuple[str, ...]:
     extra = ("log sigma",) if model.outcome.extra else ()
-    effects = tuple(f"answer {label}" for label in labels[1:])
     truth = tuple(f"truth {label}: {column}" for label in labels[1:] for column in columns[: model.truth_columns])
-    return (*columns, *effects, *extra, *truth)
+    return (*columns, *coding.names, *extra, *truth)
 
 
-def _geometry(gram: Floats, largest: Floats, model: MixtureModel) -> tuple[Floats, Floats]:
-    """The metric of the linear predictors and the size of each column."""
-    size, more = model.columns, model.classes - 1
+def _geometry(seen: Seen, model: MixtureModel) -> tuple[Floats, Floats]:
+    """The metric of the linear predictors and the size of each column, every class taken to be as likely."""
+    gram, largest = seen.gram, seen.largest
+    known = np.flatnonzero(seen.constant)  # a constant tells the means of the others
+    means = gram[known[0]] / math.sqrt(gram[known[0], known[0]]) if known.size else np.zeros(len(gram))
+    size, more, effects = model.columns, model.classes - 1, model.effects
     metric = np.eye(model.outcome_size + more * model.truth_columns)
     metric[:size, :size] = gram
-    metric[size : size + more, size : size + more] = np.eye(more) / model.classes
+    metric[effects, effects] = model.coding.T @ model.coding / model.classes
+    metric[:size, effects] = np.outer(means, model.coding.mean(axis=0))
+    metric[effects, :size] = metric[:size, effects].T
     inner = gram[: model.truth_columns, : model.truth_columns]
     metric[model.outcome_size :, model.outcome_size :] = np.kron(np.eye(more), inner)
-    scale = np.concatenate(
-        [largest, np.ones(more + model.outcome.extra), np.tile(largest[: model.truth_columns], more)]
-    )
+    answer = np.maximum(np.abs(model.coding).max(axis=0), 1e-300)
+    truth = np.tile(largest[: model.truth_columns], more)
+    scale = np.concatenate([largest, answer, np.ones(model.outcome.extra), truth])
     return metric, scale

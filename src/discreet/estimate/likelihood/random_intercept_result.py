@@ -18,11 +18,12 @@ from discreet.estimate.formulas import Matrices
 from discreet.estimate.formulas.new_rows import new_rows
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
 from discreet.estimate.likelihood.averaged_effects import averaged_effects
-from discreet.estimate.likelihood.effects import MarginalEffects
+from discreet.estimate.likelihood.effects import MarginalEffects, effect_notes, switches
 from discreet.estimate.likelihood.inference import Test, chi_square_tail, wald_test
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.random_intercept import Maximum
 from discreet.estimate.likelihood.sampling import Sampling
+from discreet.estimate.likelihood.truth_given_report import Reporting, missing_reporting, posterior, posterior_slopes
 from discreet.estimate.predicted_rows import PredictedMeans
 from discreet.estimate.result import frozen
 
@@ -79,6 +80,7 @@ class RandomInterceptRegression(Coefficients):
     formula: str | None = None
     modelled: str | None = None
     matrices: Matrices | None = None
+    reporting: Reporting | None = None
 
     @property
     def groups(self) -> int:
@@ -116,8 +118,9 @@ class RandomInterceptRegression(Coefficients):
             ends[-1] = spread * np.exp(np.array([-1, 1]) * quantile * self.std_error[-1] / spread)
         return ends
 
-    def test(self, names: str | Sequence[str], value: float = 0.0) -> Test:
+    def test(self, names: str | Sequence[str], method: str = "wald", value: float = 0.0) -> Test:
         """Wald test of whether the named coefficients all have this value; the spread has :meth:`test_of_groups`."""
+        arguments.choice(method, "method", ("wald",), EstimationError)
         return wald_test(self.names[:-1], self.coefficients, self.covariance, names, value, self.degrees_of_freedom)
 
     def predict(self, rows: Any) -> PredictedMeans:
@@ -130,6 +133,28 @@ class RandomInterceptRegression(Coefficients):
         rows : table
             The columns of the right side of the formula, without the group.
         """
+        return self._with_errors(*self._chances(rows))
+
+    def truth_given_report(self, rows: Any) -> PredictedMeans:
+        """Probabilities of a true "yes" of people with these covariates who made these reports.
+
+        Averaged over all groups, with errors by the delta method.
+
+        Parameters
+        ----------
+        rows : table
+            Every column of the formula but the group, the outcome with *reports*.
+        """
+        if self.reporting is None:
+            raise missing_reporting()
+        yes, moves = self._chances(rows)
+        prior, given = np.column_stack([1 - yes, yes]), self.reporting.given(rows)
+        found = posterior(prior, given)
+        slopes = posterior_slopes(found, prior, given, np.stack([-moves, moves], axis=1))
+        return self._with_errors(found[:, 1], slopes[:, 1])
+
+    def _chances(self, rows: Any) -> tuple[Floats, Floats]:
+        """Probabilities averaged over all groups, and their derivatives."""
         if self.matrices is None:
             raise EstimationError("predictions need a fit by formula")
         X = self.matrices.matrix(new_rows(self.matrices, rows))
@@ -137,19 +162,19 @@ class RandomInterceptRegression(Coefficients):
         weights = weights / weights.sum()
         eta = (X @ self.coefficients[:-1])[:, None] + self.coefficients[-1] * nodes
         _, yes, slope = self.link.parts(eta)
-        jacobian = np.column_stack([X * (slope @ weights)[:, None], slope @ (weights * nodes)])
-        error = np.sqrt(np.einsum("ij,jk,ik->i", jacobian, self.covariance, jacobian))
+        return yes @ weights, np.column_stack([X * (slope @ weights)[:, None], slope @ (weights * nodes)])
+
+    def _with_errors(self, chances: Floats, slopes: Floats) -> PredictedMeans:
+        error = np.sqrt(np.einsum("ij,jk,ik->i", slopes, self.covariance, slopes))
         return PredictedMeans(
-            estimate=frozen(yes @ weights),
-            std_error=frozen(error),
-            scale="probability",
-            freedom=self.degrees_of_freedom,
+            estimate=frozen(chances), std_error=frozen(error), scale="probability", freedom=self.degrees_of_freedom
         )
 
     def marginal_effects(self) -> MarginalEffects:
         """Average marginal effects of every covariate but a constant on the probability of a true "yes".
 
-        Means over the rows of ``∂/∂x_j ∫ G(x'β + σu) φ(u) du``: averaged over all groups.
+        Means over the rows of ``∂/∂x_j ∫ G(x'β + σu) φ(u) du``, or of the difference between 1 and 0 for columns that
+        are one or the other: averaged over all groups.
         """
         model = self.maximum.model
         X = model.rows.X
@@ -160,13 +185,24 @@ class RandomInterceptRegression(Coefficients):
         nodes, weights = np.polynomial.hermite_e.hermegauss(20)
         weights = weights / weights.sum()
 
-        def average(theta: Floats) -> Floats:
-            slope = 0.0
-            for node, weight in zip(nodes, weights, strict=True):
-                slope += weight * float(share @ self.link.parts(X @ theta[:-1] + theta[-1] * node)[2])
-            return np.asarray(slope * theta[columns])
+        switched = {} if self.matrices is None else switches([model.rows], columns, self.matrices)
 
-        return averaged_effects(average, self.coefficients, self.covariance, [self.names[j] for j in columns])
+        def average(theta: Floats) -> Floats:
+            found = np.zeros(len(columns))
+            for node, weight in zip(nodes, weights, strict=True):
+                eta = X @ theta[:-1] + theta[-1] * node
+                slope = float(share @ self.link.parts(eta)[2])
+                for place, j in enumerate(columns):
+                    one = slope * theta[j]
+                    if j in switched:
+                        others = list(switched[j])
+                        off = eta - X[:, others] @ theta[others]
+                        one = float(share @ (self.link.parts(off + theta[j])[1] - self.link.parts(off)[1]))
+                    found[place] += weight * one
+            return found
+
+        known = (self.coefficients, self.covariance, [self.names[j] for j in columns], self.degrees_of_freedom)
+        return averaged_effects(average, *known, effect_notes(self.matrices))
 
     def test_of_groups(self) -> Test:
         """Likelihood-ratio test of whether groups differ at all.
@@ -206,7 +242,7 @@ class RandomInterceptRegression(Coefficients):
             ("Groups", f"{self.groups:,} of {self.group}"),
             ("Log-likelihood", f"{self.log_likelihood:.4f}"),
             *tested,
-            ("Quadrature", f"adaptive, {self.nodes} nodes"),
+            ("Method", f"marginal likelihood, {self.nodes} nodes"),
             ("Converged", "yes" if self.converged else "no"),
         ]
 

@@ -202,29 +202,16 @@ class LikelihoodFit(Coefficients):
         """
         value = arguments.number(value, "value", EstimationError)
         method = arguments.choice(method, "method", ("wald", "likelihood-ratio"), EstimationError)
-        chosen = (names,) if isinstance(names, str) else tuple(arguments.listed(names, "names", EstimationError))
-        chosen = tuple(arguments.text(name, "a name", EstimationError) for name in chosen)
-        unknown = [name for name in chosen if name not in self.names]
-        if unknown or not chosen:
-            known = ", ".join(self.names)
-            raise EstimationError(f"names to test must be among {known}" + (f", not {unknown[0]!r}" if unknown else ""))
-        which = sorted({self.names.index(name) for name in chosen})
         if method == "wald":
-            matrix = self.covariance[np.ix_(which, which)]
-            statistic = inference.wald_statistic(self.coefficients[which] - value, matrix)
-            if math.isfinite(self.degrees_of_freedom):
-                below = self.degrees_of_freedom - len(which) + 1
-                p = inference.f_tail(statistic, len(which), below)
-                return Test(method, chosen, statistic, len(which), p, below)
-        elif method == "likelihood-ratio":
-            self._refuse_survey("likelihood-ratio tests")
-            zero = np.zeros(self.coefficients.size)
-            level, _ = inference.restricted_maximum(
-                self.surface, self.coefficients, dict.fromkeys(which, value), self.scale, (zero,)
-            )
-            statistic = max(2.0 * (self.height - level), 0.0)
-        else:
-            raise EstimationError(f"the test must be wald or likelihood-ratio, not {method!r}")
+            known = (self.names, self.coefficients, self.covariance)
+            return inference.wald_test(*known, names, value, self.degrees_of_freedom)
+        chosen, which = inference.named(self.names, names)
+        self._refuse_survey("likelihood-ratio tests")
+        zero = np.zeros(self.coefficients.size)
+        level, _ = inference.restricted_maximum(
+            self.surface, self.coefficients, dict.fromkeys(which, value), self.scale, (zero,)
+        )
+        statistic = max(2.0 * (self.height - level), 0.0)
         return Test(method, chosen, statistic, len(which), inference.chi_square_tail(statistic, len(which)))
 
     @property
@@ -238,12 +225,17 @@ class LikelihoodFit(Coefficients):
         return [
             *((name, text) for name, text in named if text is not None),
             ("No. observations", f"{self.n:,}"),
+            ("Method", self._method_text),
             ("Log-likelihood", f"{self.log_likelihood:.6g}" if self.weighted else f"{self.log_likelihood:.4f}"),
             ("Covariance", self._covariance_text),
             ("AIC", display.number(self.aic)),
             ("Converged", "yes" if self.converged else "no"),
             ("BIC", display.number(self.bic)),
         ]
+
+    @property
+    def _method_text(self) -> str:
+        return "maximum likelihood"
 
     @property
     def _covariance_text(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 from discreet.arguments import Floats
 from discreet.domains import FiniteDomain
 from discreet.errors import DomainError, EstimationError
+from discreet.estimate.channels import Channels
 from discreet.estimate.formulas.new_rows import as_table
+from discreet.estimate.likelihood.designs import channel_matrix
+
+if TYPE_CHECKING:
+    from discreet.manifest import Block
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +26,16 @@ class Reporting:
     column: str
     reports: FiniteDomain
     channel: Floats
+
+    @classmethod
+    def of(cls, column: str, block: Block | None, channels: Channels) -> Reporting | None:
+        """Of a column of a release, where all rows share one design."""
+        if block is None or len(channels.mechanisms) > 1:
+            return None
+        reports = block.reports_of(column)
+        if not isinstance(reports, FiniteDomain):
+            return None
+        return cls(column, reports, channel_matrix(channels.mechanisms[0]))
 
     def codes(self, rows: Any) -> NDArray[np.int64]:
         """The reports of rows that a user gave."""
@@ -35,6 +50,15 @@ class Reporting:
         return np.asarray(self.channel.T[self.codes(rows)])
 
 
+def posterior_slopes(posterior: Floats, prior: Floats, given: Floats, slopes: Floats) -> Floats:
+    """Derivatives of the :func:`posterior` from those of the prior, (rows, truths, parameters).
+
+    ``dω_j = (Q_j dπ_j − ω_j Σ_k Q_k dπ_k)/r``, r the probability of the report.
+    """
+    moved = (given / (prior * given).sum(axis=1, keepdims=True))[:, :, None] * slopes
+    return np.asarray(moved - posterior[:, :, None] * moved.sum(axis=1, keepdims=True))
+
+
 def posterior(prior: Floats, given: Floats) -> Floats:
     """``π_j Q[j, r]/Σ_k π_k Q[k, r]`` of every row."""
     joint = prior * given
@@ -47,4 +71,7 @@ def posterior(prior: Floats, given: Floats) -> Floats:
 
 def missing_reporting() -> EstimationError:
     """Why a fit does not know how reports were made."""
-    return EstimationError("the truth behind a report is told by fits by formula of a column with one design")
+    return EstimationError(
+        "the truth behind a report is told by fits by formula of the classes of a randomised outcome that has one "
+        "design and no randomised blanks"
+    )
