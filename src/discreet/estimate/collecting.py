@@ -48,6 +48,16 @@ def survey_columns(
     return found | {"groups": groups}
 
 
+def fixed_weights_note(release: Any) -> tuple[str, ...]:
+    """What is to be said of an estimate whose errors do not know that weights were calibrated."""
+    if not hasattr(release, "calibration"):
+        return ()
+    return (
+        "the calibrated weights are taken as fixed: the errors do not know of the totals that they meet; "
+        "estimate.replicate calibrates every replicate anew, and its errors do",
+    )
+
+
 def left_out_note(rows: int) -> tuple[str, ...]:
     """Rows that could not be used are counted and reported."""
     return (f"{rows:,} row{'s' if rows != 1 else ''} without an answer left out",) if rows else ()

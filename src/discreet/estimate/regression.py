@@ -8,6 +8,7 @@ from typing import Literal, overload
 from discreet import arguments, limits
 from discreet.errors import EstimationError
 from discreet.estimate.approaches import Fit, chosen
+from discreet.estimate.collecting import fixed_weights_note
 from discreet.estimate.comparison import Comparison
 from discreet.estimate.comparison import compare as side_by_side
 from discreet.estimate.likelihood.firth import checked_penalty
@@ -21,10 +22,6 @@ METHODS = ("auto", "likelihood", "corrected", "exact", "box", "drcl", "sdrcl", "
 _NO_CORRECTION = (
     "the finite-population correction is not used: coefficients describe how the population came about, not those who "
     "happen to be in it"
-)
-_FIXED_WEIGHTS = (
-    "the calibrated weights are taken as fixed: the errors do not know of the totals that they meet; "
-    "estimate.replicate calibrates every replicate anew, and its errors do"
 )
 
 
@@ -152,8 +149,8 @@ def regression(
         fit = replace(fit, notes=(*fit.notes, *notes))
     if release.survey.fpc is not None:
         fit = replace(fit, notes=(*fit.notes, _NO_CORRECTION))
-    if hasattr(release, "calibration"):
-        fit = replace(fit, notes=(*fit.notes, _FIXED_WEIGHTS))
+    if fixed := fixed_weights_note(release):
+        fit = replace(fit, notes=(*fit.notes, *fixed))
     return side_by_side({"corrected": fit, "naive": approach.naive(asked, fit)}, level) if compare else fit
 
 

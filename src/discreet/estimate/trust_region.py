@@ -40,16 +40,21 @@ class QuadraticModel:
         self._basis = whiten @ vectors
         self._slope = self._basis.T @ slope
 
+    def _moved(self, damping: float) -> Floats:
+        """How far to go in every direction; nowhere in one that the model is flat in."""
+        curvature = self._values + damping
+        return np.asarray(np.divide(self._slope, curvature, out=np.zeros_like(self._slope), where=curvature != 0))
+
     def step(self, damping: float) -> Floats:
         """The best step with this damping."""
-        return np.asarray(self._basis @ (self._slope / (self._values + damping)))
+        return np.asarray(self._basis @ self._moved(damping))
 
     def length(self, damping: float) -> float:
         """Its length."""
-        return float(np.linalg.norm(self._slope / (self._values + damping)))
+        return float(np.linalg.norm(self._moved(damping)))
 
     def _promised(self, damping: float) -> float:
-        move = self._slope / (self._values + damping)
+        move = self._moved(damping)
         return float(self._slope @ move - 0.5 * np.sum(self._values * move * move))
 
     def within(self, radius: float, tolerance: float = 1e-3) -> tuple[float, float]:

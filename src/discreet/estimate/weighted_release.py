@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 
@@ -98,6 +99,14 @@ class WeightedRelease(Release):
             fields = [pa.field(name, one.type) for name, one in zip(chosen, arrays, strict=True)]
             yield self._counting(pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields)), weights)
             first_row += batch.num_rows
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Release:
+        """A view is not saved: a manifest is of the rows as they were released."""
+        del path, overwrite
+        raise ReleaseError(
+            "a release under other weights is a view and is not saved: save the release itself, or its rows with these "
+            "weights as a table (to_arrow, to_pandas)"
+        )
 
     def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
         """All rows that count, as one Arrow table."""

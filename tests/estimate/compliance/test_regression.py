@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
 
 from discreet import Plan, Release
 from discreet.errors import EstimationError
@@ -286,3 +288,55 @@ def test_the_published_regression():
     assert (fit.second_share, fit.second_error) == pytest.approx((0.65300, 0.01805), abs=1e-4)
     assert fit.log_likelihood == pytest.approx(-1051.466, abs=1e-3)
     assert fit.honesty_test().statistic == pytest.approx(237.1835, abs=1e-3)
+
+
+def hard_case(model, seed):
+    """Five hundred people of whom nearly all (none, for cheating) have the second trait."""
+    rng = np.random.default_rng(seed)
+    n = 500
+    x = rng.normal(size=n)
+    X, groups = np.column_stack([np.ones(n), x]), rng.choice(["a", "b"], n, p=[0.3, 0.7])
+    first = rng.random(n) < expit(-0.5 + x)
+    second = rng.random(n) < (0.97 if model == "unrelated-question" else 0.02)
+    if model == "unrelated-question":
+        share = np.where(groups == "a", 0.7, 0.3)
+        reports = np.where(rng.random(n) < share, first, second).astype(int)
+        designs = {"a": BinaryResponse.unrelated("7/10", "1/2"), "b": BinaryResponse.unrelated("3/10", "1/2")}
+    else:
+        no = np.where(groups == "a", 1 / 6, 1 / 2)
+        reports = ((rng.random(n) < np.where(first, 5 / 6, no)) & ~second).astype(int)
+        designs = {"a": BinaryResponse.forced("1/6", "1/6"), "b": BinaryResponse.forced("1/2", "1/6")}
+
+    def log_likelihood(theta):
+        p, q = expit(X @ theta[:2]), expit(X @ theta[2:])
+        if model == "unrelated-question":
+            yes = np.where(groups == "a", 0.7, 0.3) * p + np.where(groups == "a", 0.3, 0.7) * q
+        else:
+            yes = (1 - q) * (no * (1 - p) + 5 / 6 * p)
+        with np.errstate(divide="ignore"):
+            return float(np.sum(np.log(np.where(reports == 1, yes, 1 - yes))))
+
+    return X, reports, groups, designs, log_likelihood
+
+
+@pytest.mark.parametrize(
+    ("model", "seed", "finite"),
+    [("unrelated-question", 12, True), ("unrelated-question", 52, True), ("unrelated-question", 41, False),
+     ("cheating-detection", 42, True), ("cheating-detection", 17, False)],
+)  # fmt: skip
+def test_no_fit_that_is_called_converged_is_only_a_local_maximum(model, seed, finite):
+    """A general optimiser from many starts finds nothing higher; where the maximum is infinite, the fit says so."""
+    X, reports, groups, designs, log_likelihood = hard_case(model, seed)
+    fit = noncompliance_regression(X, reports, groups, designs, model=model, second=X)
+    assert fit.log_likelihood == pytest.approx(log_likelihood(fit.coefficients), abs=1e-6)
+    rng = np.random.default_rng(1)
+    starts = [rng.normal(size=4) * scale for scale in (1, 2, 4, 8) for _ in range(4)]
+    with np.errstate(all="ignore"):
+        best = max(-minimize(lambda t: -log_likelihood(t), start, method="BFGS").fun for start in starts)
+    if finite:
+        assert fit.converged
+        assert fit.log_likelihood >= best - 1e-4
+    else:
+        assert not fit.converged
+        assert "local maximum" in fit.status or "infinite" in fit.status
+        assert any("intercept alone" in note or "infinite" in fit.status for note in fit.notes)

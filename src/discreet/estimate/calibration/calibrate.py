@@ -96,6 +96,8 @@ def calibrate(
     method = arguments.choice(method, "method", METHODS, EstimationError)
     bounds = _checked_bounds(bounds, method)
     margins = read_margins(totals, people)
+    if hasattr(release, "calibration"):
+        raise EstimationError("the weights of this release are calibrated already: give all totals to one calibrate(…)")
     if is_release(release):
         given = declared(weights, release.survey.weight)
         return calibrated(release, margins, method, bounds, given)

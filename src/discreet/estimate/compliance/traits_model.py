@@ -189,13 +189,17 @@ class SecondProfile(Profile):
     def log_likelihood(self, t: int, v: float) -> float:
         """Maximised over the coefficients of the first trait, from zero and from where the last search ended."""
         del t  # there is one such probability
+        return self.best(v)[0]
+
+    def best(self, v: float) -> tuple[float, Floats]:
+        """The largest log-likelihood, and the coefficients of the first trait there."""
         mixed = (1 - v) * self._rows.channels[:, :, :1] + v * self._rows.channels[:, :, 1:]
         rows = replace(self._rows, Z=np.zeros((self._rows.size, 0)), channels=np.repeat(mixed, 2, axis=2))
         if np.any(mixed[rows.group, :, 0, rows.report].max(axis=1) <= 0):
-            return -math.inf
+            return -math.inf, self._start
         metric, scale = trait_metric(rows)
         surface = Objective(TraitModel(self._link), ArrayRows(rows), metric, rows.size)
         starts = (self._start, np.zeros(self._start.size))
         found = max((maximise(surface, start, scale=scale) for start in starts), key=lambda one: one.value)
         self._start = found.theta
-        return found.value
+        return found.value, found.theta

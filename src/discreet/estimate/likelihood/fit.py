@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -22,6 +22,13 @@ from discreet.estimate.likelihood.rows import ArrayRows, Source, checked_rows
 from discreet.estimate.likelihood.scan import Scan, scan
 from discreet.estimate.likelihood.search import Found, loose, random_starts, search, search_with_sample
 from discreet.estimate.likelihood.yes_no import BinaryModel
+
+#: Log-likelihoods that differ by less are equal.
+_HIGHER = 1e-3
+_STEP_FITS_BETTER = (
+    "so many reports are noise that a step function of the covariates fits them better; "
+    'interval(method="score") does not use the maximum, and penalty="firth" draws it back'
+)
 
 
 def binary_regression(
@@ -165,7 +172,12 @@ class Finished:
 
 
 def finish(
-    objective: Objective, found: Found, names: Sequence[str], scale: Floats, surface: Surface | None = None
+    objective: Objective,
+    found: Found,
+    names: Sequence[str],
+    scale: Floats,
+    surface: Surface | None = None,
+    advice: str | None = None,
 ) -> Finished:
     """The last pass: both informations and the sums of squares at the optimum of the surface that was climbed."""
     theta = np.array(found.optimum.theta)
@@ -188,10 +200,7 @@ def finish(
             'penalised fit (penalty="firth")'
         )
     elif found.local:
-        notes.append(
-            "so many reports are noise that a step function of the covariates fits them better; "
-            'interval(method="score") does not use the maximum, and penalty="firth" draws it back'
-        )
+        notes.append(_STEP_FITS_BETTER if advice is None else advice)
     if moments.sampling is not None and moments.sampling.recurring:
         notes.append("cluster labels that recur in several strata were taken as different clusters")
     return Finished(theta, moments, converged, status, tuple(notes))
@@ -220,16 +229,42 @@ def _starts(facts: Scan, model: BinaryModel) -> list[Floats]:
 
 
 def fit_in_memory(
-    model: Model, rows: Any, metric: Floats, scale: Floats, names: tuple[str, ...], start: Floats | None = None
+    model: Model,
+    rows: Any,
+    metric: Floats,
+    scale: Floats,
+    names: tuple[str, ...],
+    start: Floats | None = None,
+    more: Sequence[Floats] = (),
+    beyond: Callable[[Floats], list[Floats]] | None = None,
+    advice: str | None = None,
 ) -> dict[str, Any]:
-    """Fit any model to rows held in memory: a given start (or zero) and random ones around it, on all rows.
+    """Fit any model to rows held in memory: a given start (or zero), random ones around it, and more, on all rows.
+
+    ``beyond`` says where a higher maximum than the one that was found may be, if it is not the last, and ``advice``
+    what to do where that is at infinity.
 
     Returns the fields that every :class:`~discreet.estimate.likelihood.result.LikelihoodFit` has.
     """
     unit = 1.0 if rows.weights is None else float(np.mean(rows.weights))
     objective = Objective(model, ArrayRows(rows), metric, rows.size, unit=unit)
     centre = np.zeros(scale.size) if start is None else start
-    found = search(objective, [centre, *(centre + move for move in random_starts(metric))], scale)
-    done = finish(objective, found, names, scale)
+    further = [one for one in more if _is_possible(objective, one)]
+    found = search(objective, [centre, *(centre + move for move in random_starts(metric)), *further], scale)
+    if beyond is not None:
+        far = [one for one in beyond(found.optimum.theta) if _is_possible(objective, one)]
+        again = search(objective, [found.optimum.theta, *far], scale)
+        gain = again.optimum.value - found.optimum.value
+        if gain > _HIGHER and (again.direction is None or found.direction is not None):
+            found = again
+        elif gain > _HIGHER:  # the higher one is at infinity: a step that fits a few rows
+            found = replace(found, higher=gain)
+    done = finish(objective, found, names, scale, advice=advice)
     sampling = {"weighted": rows.weights, "clustered": rows.clusters, "stratified": rows.strata}
     return fit_fields(objective, found, done, names, scale) | {name: one is not None for name, one in sampling.items()}
+
+
+def _is_possible(objective: Objective, theta: Floats) -> bool:
+    """Whether a climb can start: too far away a report that was made may be impossible."""
+    terms = objective.terms(theta, "expected")
+    return bool(np.isfinite(terms.value) and np.isfinite(terms.score).all() and np.isfinite(terms.information).all())

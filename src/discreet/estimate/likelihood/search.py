@@ -179,7 +179,10 @@ def to_infinity(surface: Surface, optimum: Optimum, scale: Floats) -> Floats | N
             continue
         # Components at the level of the convergence error are noise, and would grow along the ray.
         direction = np.where(size > 1e-3 * size.max(), candidate, 0.0)
-        direction = direction / np.sqrt(direction @ surface.metric @ direction)
+        length = float(np.sqrt(direction @ surface.metric @ direction))
+        if length == 0:  # a step too small to have a direction
+            continue
+        direction = direction / length
         for ray in (direction, -direction):
             if all(_holds(surface, optimum, distance * ray) for distance in (15.0, 60.0, 300.0)):
                 return np.asarray(ray)
