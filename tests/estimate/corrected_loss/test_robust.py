@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 
 from discreet import EstimationError
 from discreet.estimate.corrected_loss import corrected_regression
+from discreet.estimate.corrected_loss.objective import CorrectedLoss
 
 from .test_formula import released, truth
 
@@ -90,3 +91,16 @@ def test_mistakes_get_one_sentence(bare):
     ]:
         with pytest.raises(EstimationError, match=message):
             corrected_regression(formula, bare, **options)
+
+
+def test_the_average_over_the_kink_knows_how_strong_the_correction_is(monkeypatch):
+    """ε = 1, .9 quantile: with the width of as many true rows the curvature is noise, and errors are too small."""
+    made = [released(truth(4_000, seed), 1.0, seed) for seed in range(4)]
+
+    def errors():
+        fits = [corrected_regression("grade ~ age + smokes + hours", one, family="quantile", tau=0.9) for one in made]
+        return np.mean([fit.std_error for fit in fits if fit.converged], axis=0)
+
+    known = errors()
+    monkeypatch.setattr(CorrectedLoss, "inflation", 1.0)
+    assert np.mean(known / errors()) > 1.2

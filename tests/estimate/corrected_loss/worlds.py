@@ -22,6 +22,7 @@ FAMILIES = {
     "cauchit": binary_family("cauchit"),
     "cloglog": binary_family("cloglog"),
     "poisson": Poisson(),
+    "poisson, weighed": Poisson(0.7),
     "multinomial": Multinomial("abc"),
     "ordinal": Ordinal("abc"),
 }

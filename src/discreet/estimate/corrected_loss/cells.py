@@ -97,6 +97,20 @@ class CellWeights:
         """Whether the weights of all combinations of reports that there can be are kept."""
         return self._space * self.cells * self.outcomes <= _KEPT
 
+    @property
+    def inflation(self) -> float:
+        """By what the weights inflate variances: the mean of Σ w² over the cells of the predictors, one without noise.
+
+        Every report counts alike. Of a randomised outcome the weights are added up first.
+        """
+        product = 1.0
+        for source in self.sources:
+            last = source.axes[-1] == len(self.sizes) - 1 and self.outcomes > 1
+            by_truth = source.table.reshape(len(source.table), -1, self.outcomes if last else 1)
+            reported = source.table.any(axis=1)  # a report that no truth gives, or that nobody gave, has no weights
+            product *= float(np.mean((by_truth[reported].sum(axis=2) ** 2).sum(axis=1)))
+        return product
+
     @cached_property
     def reports(self) -> Ints:
         """A number for each combination of reports, one per row."""

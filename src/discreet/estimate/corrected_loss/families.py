@@ -7,6 +7,7 @@ here may assume a convex sum.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -20,6 +21,8 @@ from discreet.estimate.likelihood.links import LINKS, Link, link_named
 Terms = tuple[Floats, Floats, Floats]
 #: Numbers (rows, cells) or (rows, cells, classes) that stand for the outcome and its weights.
 Statistics = tuple[Floats, ...]
+#: An inflation of variances by less is none.
+_NOTHING = 1e-9
 #: Which interactions of true values the corrected loss has: see :meth:`Family.needs`.
 Curvature = Literal["square", "canonical", "general"]
 
@@ -162,21 +165,58 @@ _TILT: dict[str, Callable[[Floats], Floats]] = {
 
 
 class Poisson(Family):
-    """``e^η − yη``: Poisson regression of counts."""
+    """``e^η − yη``: Poisson regression of counts; with α > 0 the quasi-likelihood of the variance ``μ + αμ²``.
+
+    A correction has an error of the order of the mean: the score of a row has the variance ``μ + cμ²`` where that of a
+    Poisson count is μ, and an exponential with negative weights has no bottom. The quasi-likelihood
+    ``ln(1 + αμ)/α − y(η − ln(1 + αμ))`` has the score ``(μ − y)/(1 + αμ)``, which is zero on average at the same
+    coefficients (McCullagh and Nelder 1989, chapter 9), and grows like η only.
+
+    Parameters
+    ----------
+    alpha : float
+    """
 
     name = "poisson"
     exponentiated = "rate ratios"
-    curvature: Curvature = "canonical"
     outcome = "count"
     scale = "rate"
+    #: α is the inflation of variances by the correction, minus one, at most this. At ε = 1 (n = 5,000, two randomised
+    #: predictors) 59 of 100 fits converged with α = 0, and of 1, 5 and 23 the first had the smallest errors; at ε = 3,
+    #: where the inflation is 1.5, errors were 4 to 18 % below those of α = 0 with ½, and larger again with 2.
+    MOST = 1.0
+
+    def __init__(self, alpha: float = 0.0) -> None:
+        self.alpha = alpha
+        self.curvature = "general" if alpha else "canonical"
+
+    def tamed(self, inflation: float) -> Poisson:
+        """The same with the weights that an inflation of variances by the correction calls for."""
+        alpha = min(inflation - 1.0, self.MOST)
+        return Poisson(alpha if alpha > _NOTHING else 0.0)
+
+    @property
+    def note(self) -> str:
+        """What a reader should know of α > 0."""
+        return (
+            f"a count weighs 1/(1 + {self.alpha:.2g}μ), μ its mean: with randomised predictors the error of one grows "
+            "with μ². Where the model of the mean is right this changes errors, not coefficients"
+        )
 
     def terms(self, eta: Floats, statistics: Statistics) -> Terms:
         """See :class:`Family`."""
         total, first = statistics
-        eta = eta[:, :, 0]
+        eta, alpha = eta[:, :, 0], self.alpha
         with np.errstate(over="ignore"):
-            rate = total * np.exp(eta)
-        return rate - first * eta, (rate - first)[..., None], rate[..., None, None]
+            if not alpha:
+                rate = total * np.exp(eta)
+                return rate - first * eta, (rate - first)[..., None], rate[..., None, None]
+            grown = np.logaddexp(0.0, eta + math.log(alpha))  # ln(1 + αμ)
+            small = np.exp(-grown)  # 1/(1 + αμ)
+        share = -np.expm1(-grown)  # αμ/(1 + αμ)
+        value = total * grown / alpha - first * (eta - grown)
+        slope = total * share / alpha - first * small
+        return value, slope[..., None], ((total / alpha + first) * share * small)[..., None, None]
 
     def mean(self, eta: Floats) -> tuple[Floats, Floats]:
         """The expected count."""
@@ -188,8 +228,8 @@ class Poisson(Family):
         return np.log(np.maximum(shares, 0.1))
 
     def described(self) -> str:
-        """With its link."""
-        return "poisson, log link"
+        """With its link, and the variance in view."""
+        return "poisson, log link" + (f", variance μ + {self.alpha:.2g}μ²" if self.alpha else "")
 
 
 def binary_family(link: str) -> Family:

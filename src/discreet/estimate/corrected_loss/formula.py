@@ -12,11 +12,12 @@ import pyarrow as pa
 
 from discreet import arguments
 from discreet.arguments import Floats
-from discreet.errors import EstimationError
+from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate.columns import ReleaseColumn
 from discreet.estimate.corrected_loss.cells import CellWeights
 from discreet.estimate.corrected_loss.collinearity import refuse_collinear, refuse_collinear_units
 from discreet.estimate.corrected_loss.evaluation import Evaluation
+from discreet.estimate.corrected_loss.families import Family, Poisson
 from discreet.estimate.corrected_loss.fit import fit_corrected
 from discreet.estimate.corrected_loss.linear_moments import LinearMoments, Pair, Unit
 from discreet.estimate.corrected_loss.numeric import NumericColumns, WrittenOut
@@ -197,6 +198,8 @@ class _Work:
         fit = self._fit(self._risk(outcome), notes)
         if self.numeric is not None and not self.naive:
             fit = self._controlled(fit, notes)
+        if isinstance(fit.family, Poisson) and fit.family.alpha:
+            fit = replace(fit, notes=(*fit.notes, fit.family.note))
         return replace(fit, modelled=outcome.modelled, reporting=self._reporting(outcome))
 
     def _reporting(self, outcome: Outcome) -> Reporting | None:
@@ -272,14 +275,13 @@ class _Work:
     def _over_cells(self, evaluation: Evaluation, outcome: Outcome) -> CorrectedLoss:
         """The corrected loss over every combination of true values."""
         randomisation, matrices = self.randomisation, self.matrices
-        needed = needed_parts(evaluation.units, outcome.family.curvature, randomisation)
-        cells = randomisation.weights(range(len(randomisation.columns)), needed, outcome=randomisation.outcome)
+        family, cells = self._weighed(evaluation, outcome.family)
         rows, sample = self._distinct(outcome)
         matrix = evaluation.cell_matrix(cells.truths(), rows)
         refuse_collinear(matrix, matrices.names)
-        _, transform = outcome.family.parameters(matrices.names)
+        _, transform = family.parameters(matrices.names)
         return CorrectedLoss(
-            outcome.family,
+            family,
             matrix,
             cells.take(rows),
             outcome.values if randomisation.outcome else outcome.values[rows],
@@ -287,6 +289,20 @@ class _Work:
             matrices.names.index("Intercept") if "Intercept" in matrices.names else None,
             transform,
         )
+
+    def _weighed(self, evaluation: Evaluation, family: Family) -> tuple[Family, CellWeights]:
+        """The loss with the weights of the cells: counts have one that fits them, where all parts of it are known."""
+        randomisation = self.randomisation
+        every = range(len(randomisation.columns))
+        if isinstance(family, Poisson):
+            try:
+                found = randomisation.weights(every, lambda _: True, outcome=randomisation.outcome)
+            except NotIdentifiedError:  # columns that were randomised together: the canonical loss needs less
+                pass
+            else:
+                return family.tamed(found.inflation), found
+        needed = needed_parts(evaluation.units, family.curvature, randomisation)
+        return family, randomisation.weights(every, needed, outcome=randomisation.outcome)
 
     def _moments(self, evaluation: Evaluation, outcome: Outcome) -> LinearMoments:
         """The corrected squared loss, from the moments of single units and of pairs that were randomised together."""

@@ -168,6 +168,11 @@ class CorrectedLoss:
         """Number of cells, values of a randomised outcome included."""
         return self.cells.cells * self.cells.outcomes
 
+    @property
+    def inflation(self) -> float:
+        """By what the correction inflates variances; one without randomised predictors."""
+        return self.cells.inflation
+
     @cached_property
     def metric(self) -> Floats:
         """The mean of x x' over rows and cells."""

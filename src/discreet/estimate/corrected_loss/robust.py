@@ -2,9 +2,9 @@
 
 With finite columns their corrections are plain weighted sums, as for any loss. Quantiles and the hinge have a kink, so
 the corrected loss of a sample is concave between kinks and has many minima close together. As for numeric columns
-(:mod:`discreet.estimate.m_estimation.kinked`) the kink is averaged over a width h ~ n^{−1/5}, the minimum of that is
-found, and one step ``θ − V⁻¹g`` is taken from there with the kink averaged by a kernel of fourth order and half the
-width, whose bias is of order h⁴.
+(:mod:`discreet.estimate.m_estimation.kinked`) the kink is averaged over a width h ~ (n/inflation²)^{−1/5}, the minimum
+of that is found, and one step ``θ − V⁻¹g`` is taken from there with the kink averaged by a kernel of fourth order and
+half the width, whose bias is of order h⁴.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ from discreet.estimate.trust_region import inverse_root
 #: and .7 the middle one had the smallest errors among those whose standard errors are at most a tenth too wide
 #: (τ = .8, n = 5,000, ε = 2, two randomised predictors).
 _WIDTH, _POWER = 1.25, -0.2
+#: The correction makes of n rows n over its inflation of variances, squared: at ε = 1 and n = 5,000 (two randomised
+#: predictors, .9 quantile) a width that does not know of it covered 78–93 %, one with the first power of the inflation
+#: 88–99 %, with the second 98–100 %, with the same errors. An average over more than this many spreads sees no kink.
+_WIDEST = 1.0
 _RADIUS = 50.0
 
 
@@ -85,7 +89,7 @@ def fit_robust(risk: CorrectedLoss) -> RobustFit:
             risk = risk.with_family(IndexFamily(replace(family.loss, threshold=Huber.efficient * spread), family.name))
         found = search(risk)
         return RobustFit(found, risk, risk.moments(found.theta).hessian)
-    width = _WIDTH * spread * risk.sample.n**_POWER
+    width = _WIDTH * spread * min((risk.sample.n / risk.inflation**2) ** _POWER, _WIDEST)
 
     def smooth(h: float) -> CorrectedLoss:
         return risk.with_family(IndexFamily(family.loss.smoothed(h), family.name))
