@@ -76,17 +76,17 @@ def summary(
             pending = None
     if pending is not None:
         facts.append(_fact(pending, half))
+    above = [*facts, "=" * width] if facts else []
     lines = [
         title.center(width).rstrip(),
         "=" * width,
-        *facts,
-        "=" * width,
+        *above,
         body[0],
         "-" * width,
         *body[1:],
         "=" * width,
     ]
-    return "\n".join([*lines, *(f"note: {note}" for note in notes)])
+    return "\n".join([*lines, *(f"Note: {note}." for note in notes)])
 
 
 def _fact(fact: tuple[str, str], width: int) -> str:

@@ -99,9 +99,19 @@ class Comparison(Result):
             for m, fit in enumerate(self.methods)
         ]
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know about each fit, with its name; that one did not converge comes first."""
+        failed = [f"{name}: {fit.status}" for name, fit in self.fits.items() if not getattr(fit, "converged", True)]
+        return (*failed, *(f"{name}: {note}" for name, fit in self.fits.items() for note in fit.notes))
+
     def heading(self) -> str:
         """What is compared."""
-        return f"{len(self.fits)} fits side by side"
+        formulas = {getattr(fit, "formula", None) for fit in self.fits.values()}
+        sizes = {getattr(fit, "n", None) for fit in self.fits.values()}
+        named = "".join(f" of {one}" for one in formulas if one is not None and len(formulas) == 1)
+        rows = "".join(f", n = {one:,}" for one in sizes if one is not None and len(sizes) == 1)
+        return f"{len(self.fits)} fits{named} side by side{rows}"
 
     def _labels(self) -> list[str]:
         return [f"{fit}: {name}" for fit in self.methods for name in self.names]
@@ -113,7 +123,7 @@ class Comparison(Result):
         for row in cells:  # a coefficient is named once
             row[0] = row[0] if row[1] == self.methods[0] else ""
         header = ["", *(column.title for column in table.columns[1:])]
-        return display.aligned(header, cells, text_columns=2)
+        return "\n".join([table.title, "", display.aligned(header, cells, text_columns=2), *table.said()])
 
     def _table(self, level: float | None, method: str | None, most: int | None) -> ResultTable:
         del most  # a comparison is read as a whole
@@ -131,6 +141,7 @@ class Comparison(Result):
                 ),
             ),
             rows=len(rows),
+            notes=self.notes,
         )
 
     def plot(
@@ -166,7 +177,12 @@ class Comparison(Result):
         """Plain data for JSON."""
         rows = [{k: display.plain(v) for k, v in row.items()} for row in self.rows(level, method)]
         bounds = self.interval(level, method)
-        return {"level": self._chosen(level, method)[0], "rows": rows, "interval": display.plain(bounds)}
+        return {
+            "level": self._chosen(level, method)[0],
+            "rows": rows,
+            "interval": display.plain(bounds),
+            "notes": list(self.notes),
+        }
 
 
 def compare(

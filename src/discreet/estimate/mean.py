@@ -62,7 +62,7 @@ def mean(
     Mean of the population, n = 1,000
     <BLANKLINE>
     statistic      n  estimate  std. error  95 % interval (wald)
-    mean       1,000   5.59134    0.362953    4.87997 to 6.30272
+    mean       1,000     5.591       0.363        4.880 to 6.303
     """
     return column_statistic(
         "mean",

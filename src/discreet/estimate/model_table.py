@@ -71,10 +71,10 @@ class ModelTable(Shown):
             "interval": f"{display.percent(self.level)} intervals",
             "p_value": "p values",
         }[self.below]
-        said = [f"in brackets: {brackets}"]
+        legend = f"in brackets: {brackets}"
         if self.stars:
-            said.append("* p < 0.05, ** p < 0.01, *** p < 0.001")
-        said += [f"{name}: {fit.status}" for name, fit in self.fits.items() if not getattr(fit, "converged", True)]
+            legend += "; * p < 0.05, ** p < 0.01, *** p < 0.001"
+        said = [f"{name}: {fit.status}" for name, fit in self.fits.items() if not getattr(fit, "converged", True)]
         return ResultTable(
             title=self.heading(),
             columns=(
@@ -83,6 +83,8 @@ class ModelTable(Shown):
             ),
             rows=len(first),
             notes=tuple(said),
+            ruled=2 * len(self.names),
+            legend=legend,
         )
 
     def _cells(self, fit: Coefficients, name: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
@@ -91,6 +91,10 @@ class Quantiles(Statistic):
 
     def _write_error(self, value: float) -> str:
         return display.measured(value)
+
+    @property
+    def _named_value(self) -> Callable[[float], str] | None:
+        return self._write if self.names else None
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data, ready for JSON."""

@@ -93,7 +93,7 @@ class Ratios(Coefficients):
         return "ratio"
 
     def _axis(self) -> Axis:
-        return Axis(self.what.lower(), 1.0)
+        return Axis(self.what.lower(), 1.0, log=True)
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""

@@ -206,7 +206,7 @@ class BinaryRegression(LikelihoodFit):
             self.names,
             columns,
             {self.names.index(name) for name in discrete},
-        )
+        ).of(self)
 
     @cached_property
     def _fitted(self) -> FittedReports:

@@ -111,7 +111,7 @@ class Test:
     def summary(self) -> str:
         """One line to read."""
         if math.isinf(self.denominator):
-            found = f"chi2({self.degrees_of_freedom}) = {self.statistic:.4f}"
+            found = f"χ²({self.degrees_of_freedom}) = {self.statistic:.4f}"
         else:
             ratio = f_statistic(self.statistic, self.degrees_of_freedom, self.denominator)
             found = f"F({self.degrees_of_freedom}, {self.denominator:g}) = {ratio:.4f}"

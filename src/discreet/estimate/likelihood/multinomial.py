@@ -229,7 +229,7 @@ class MultinomialRegression(LikelihoodFit):
         names = tuple(f"{c}: {self.columns[j]}" for c in self.classes for j in columns)
         return MarginalEffects(
             names=names, coefficients=frozen(effects), covariance=frozen(jacobian @ self.covariance @ jacobian.T)
-        )
+        ).of(self)
 
     @property
     def exponentiated(self) -> str | None:

@@ -218,7 +218,7 @@ class PredictorRegression(LikelihoodFit):
                 jumps += share @ (yes[:, 1:] - yes[:, :1])
             return np.concatenate([slope * theta[columns], jumps])
 
-        return averaged_effects(average, self.coefficients, self.covariance, names)
+        return averaged_effects(average, self.coefficients, self.covariance, names).of(self)
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""

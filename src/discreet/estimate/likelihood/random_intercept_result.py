@@ -166,7 +166,8 @@ class RandomInterceptRegression(Coefficients):
                 slope += weight * float(share @ self.link.parts(X @ theta[:-1] + theta[-1] * node)[2])
             return np.asarray(slope * theta[columns])
 
-        return averaged_effects(average, self.coefficients, self.covariance, [self.names[j] for j in columns])
+        found = averaged_effects(average, self.coefficients, self.covariance, [self.names[j] for j in columns])
+        return found.of(self)
 
     def test_of_groups(self) -> Test:
         """Likelihood-ratio test of whether groups differ at all.
@@ -199,7 +200,7 @@ class RandomInterceptRegression(Coefficients):
         tested = []
         if self.sampling is None:
             test = self.test_of_groups()
-            tested = [("Groups differ", f"half chi2(1) = {test.statistic:.3f}, p = {test.p_value:.3g}")]
+            tested = [("Groups differ", f"half χ²(1) = {test.statistic:.3f}, p = {test.p_value:.3g}")]
         return [
             *((name, text) for name, text in named if text is not None),
             ("No. observations", f"{self.n:,}"),
