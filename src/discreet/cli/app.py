@@ -12,7 +12,7 @@ from discreet.cli.collect import collect_command
 from discreet.cli.demo import demo_command
 from discreet.cli.design import design_command
 from discreet.cli.estimate import estimate_app
-from discreet.cli.examples import add_examples
+from discreet.cli.help_pages import add_help
 from discreet.cli.keys import keys_app
 from discreet.cli.plan import plan_command
 from discreet.cli.release import release_command
@@ -36,15 +36,15 @@ app.command("design")(design_command)
 app.command("release")(release_command)
 app.command("collect")(collect_command)
 add_statistics(estimate_app)
-app.add_typer(estimate_app, name="estimate")
+app.add_typer(estimate_app, name="estimate", short_help="Learn from a release, with correct error bars.")
 app.command("show")(show_command)
 add_running(survey_app)
 add_paper(survey_app)
-app.add_typer(survey_app, name="survey")
+app.add_typer(survey_app, name="survey", short_help="Ask people; their own device randomises.")
 app.command("audit")(audit_command)
-app.add_typer(keys_app, name="keys")
+app.add_typer(keys_app, name="keys", short_help="Keys that sign releases.")
 app.command("demo")(demo_command)
-add_examples(app)
+add_help(app)
 
 
 def _version(value: bool) -> None:

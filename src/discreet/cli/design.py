@@ -254,9 +254,8 @@ def _text(plan: Plan, blocks: list[dict[str, Any]], chosen: list[Choice], rows: 
     if plan.files:
         lines.append(f"It publishes what it reads from: {one_line(', '.join(map(str, plan.files)))}")
     lines += ["", "The promise", *_promise(plan, rows), ""]
-    lines.append(
-        f"Error bars to expect with {rows:,} rows ({level:.0%} confidence, at the worst distribution of answers)"
-    )
+    sure = f"{100 * level:.4g} % confidence, at the worst distribution of answers"
+    lines.append(f"Error bars to expect with {rows:,} rows ({sure})")
     for block, facts in zip(plan.blocks, blocks, strict=True):
         if isinstance(block, JointBlock):
             lines.extend(_together_text(block, facts))

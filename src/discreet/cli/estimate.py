@@ -12,7 +12,11 @@ from discreet.cli.pictures import Plot, draw
 from discreet.cli.replication import Errors, with_errors
 from discreet.cli.terminal import command, emit, working
 
-estimate_app = typer.Typer(no_args_is_help=True, help="Learn from a release: estimates with correct error bars.")
+estimate_app = typer.Typer(
+    no_args_is_help=True,
+    help="Learn from a release: estimates with correct error bars.",
+    epilog="Start with: discreet show out.parquet, which says what can be asked of each column.",
+)
 
 File = Annotated[Path, typer.Argument(help="A released CSV or Parquet file, or a folder.")]
 Level = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
@@ -36,7 +40,13 @@ def frequencies_command(
             "by default."
         ),
     ] = None,
-    method: Annotated[str, typer.Option(help="unbiased, or mle: maximum likelihood on the simplex.")] = "unbiased",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="unbiased; mle: maximum likelihood on the simplex; bounds: ranges, where reports do not tell all "
+            "values apart."
+        ),
+    ] = "unbiased",
     target: Annotated[
         str, typer.Option(help="population: sampling and randomisation error; table: randomisation only.")
     ] = "population",

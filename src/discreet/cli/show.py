@@ -24,8 +24,6 @@ def show_command(
     """What a release is: who is protected how, which columns it has, what can be asked of each, with ready commands.
 
     Reads the manifest and checks that it is that of the file. Nothing is estimated and nothing written.
-
-    Example: discreet show out.parquet
     """
     from discreet.estimate.questions import questions
     from discreet.manifest import Release

@@ -71,9 +71,10 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
                 warnings.simplefilter("default")
                 warnings.showwarning = _show_warning
                 function(*args, **kwargs)
+        except DomainError as error:
+            _refuse_cells(error, shown=kwargs.get("show_values"))
         except InputError as error:
-            shown = kwargs.get("show_values") and isinstance(error, DomainError)
-            fail(f"{error} (the value is {error.value!r})" if shown else str(error), BAD_INPUT)  # type: ignore[attr-defined]  # a DomainError
+            fail(str(error), BAD_INPUT)
         except (typer.Exit, typer.Abort):
             raise
         except KeyboardInterrupt:
@@ -95,6 +96,24 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
             running.reset(token)
 
     return guarded
+
+
+def _refuse_cells(error: DomainError, *, shown: object) -> None:
+    """Say which cells do not fit; ``shown`` says whether with values, and is None where a command cannot show any."""
+    found = error.violations
+    quiet = shown is False and error.value is not None
+    if sum(one.rows for one in found) <= 1:
+        counted = "" if found else ", --check counts all that do not fit"
+        hint = f" (--show-values shows it on this terminal{counted})" if quiet else ""
+        fail(f"{error} (the value is {error.value!r})" if shown else f"{error}{hint}", BAD_INPUT)
+    what = "1 private column does" if len(found) == 1 else f"{len(found)} private columns do"
+    typer.echo(f"error: {what} not fit the plan:", err=True)
+    for one in found:
+        value = f" (the value is {one.value!r})" if shown else ""
+        typer.echo(f"  {one_line(one.sentence() + value)}", err=True)
+    if quiet:
+        typer.echo("  (--show-values shows the first such value of each column on this terminal)", err=True)
+    raise typer.Exit(BAD_INPUT)
 
 
 def _sentence(error: BaseException) -> str:
