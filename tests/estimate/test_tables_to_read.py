@@ -186,3 +186,16 @@ def test_latex_prints_signs_as_they_are():
     assert lines[4].startswith("{[}0, 10) & ")
     assert lines[5].startswith(r"$\geq$10 \textbar{} \textless{}20 & $-$0.")
     assert lines[6].startswith("- & $-$0.")
+
+
+def test_coefficients_have_one_notation():
+    """An end of an interval near 0 is a decimal like the others; a small standard error gives all more places."""
+    rng = np.random.default_rng(8)
+    X = np.column_stack([np.ones(4_000), rng.normal(size=4_000) * 10_000])
+    fit = estimate.binary_regression(X, rng.random(4_000) < 0.4, 1, 1, names=["one", "income"])
+    assert fit.std_error[1] < 1e-5
+    for text in (fit.summary(), estimate.compare({"a": fit}).summary(), fit.to_markdown(), fit._repr_html_()):
+        assert not re.search(r"\d\.\d+e[-+]\d", text)
+        assert f"{fit.coefficients[1]:.7f}".lstrip("-") in text
+    assert f"({fit.std_error[1]:.6f})" in estimate.table(fit).summary()
+    assert "-0.000\n" not in fit.summary()

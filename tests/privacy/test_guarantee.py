@@ -88,6 +88,7 @@ def test_explanation_says_what_matters():
     ):
         assert part in text
     assert "No report ever proves" in Guarantee(1.0).explain()
+    assert "more than 3 times as likely" in Guarantee(math.log(3)).explain()  # not 3.001
     assert "between almost 0 % and almost 100 %" in Guarantee(16.0).explain()  # never certain, so never 100 %
     assert "without exception" in Guarantee(1.0).explain()
 

@@ -132,7 +132,7 @@ def _tests(result: Any, level: float) -> tuple[str, dict[str, Any]]:
         try:
             ratio, low, high = result.odds_ratio(level)
             found["odds_ratio"] = {"estimate": ratio, "low": low, "high": high, "level": level}
-            words += f"\nOdds ratio {ratio:.4g}, {level:.0%} interval {low:.4g} to {high:.4g}"
+            words += f"\nOdds ratio {ratio:.4g}, {100 * level:.6g} % interval {low:.4g} to {high:.4g}"
         except EstimationError as error:
             words += f"\nNo odds ratio: {error}"
     return words, found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
-from discreet.estimate.coefficient_table import figure, ratio
+from discreet.estimate.coefficient_table import figure, places_of
 from discreet.estimate.coefficients import Coefficients
 from discreet.estimate.intervals import checked_level
 from discreet.estimate.result import Result, frozen
@@ -129,16 +129,15 @@ class Comparison(Result):
         del most  # a comparison is read as a whole
         rows = self.rows(level, method)
         level, method = self._chosen(level, method)
+        places, bounds = places_of(self.std_error), np.array([[row["low"], row["high"]] for row in rows])
         return ResultTable(
             title=self.heading(),
             columns=(
                 labels("name", [row["name"] for row in rows]),
                 labels("fit", [row["method"] for row in rows]),
-                Column("estimate", [row["estimate"] for row in rows], "coef", figure),
-                Column("std_error", [row["std_error"] for row in rows], "std err", figure),
-                Ends(
-                    interval_heading(level, method), np.array([[row["low"], row["high"]] for row in rows]), write=ratio
-                ),
+                Column("estimate", [row["estimate"] for row in rows], "coef", partial(figure, places=places)),
+                Column("std_error", [row["std_error"] for row in rows], "std err", partial(figure, places=places)),
+                Ends(interval_heading(level, method), bounds, write=partial(figure, places=places - 1)),
             ),
             rows=len(rows),
             notes=self.notes,

@@ -37,7 +37,7 @@ def figure(value: float, places: int) -> str:
 
 def share_places(errors: Any) -> int:
     """Places of a column of shares: four, or as many as show two figures of the smallest standard error."""
-    return max(_SHARE, _places(errors, 2) or 0)
+    return max(_SHARE, places(errors, 2) or 0)
 
 
 def measured_places(errors: Any, values: Any) -> int:
@@ -46,16 +46,16 @@ def measured_places(errors: Any, values: Any) -> int:
     >>> measured_places([0.788, 12.5], [36.744, 42.7614])
     3
     """
-    found = _places(errors, 3)
+    found = places(errors, 3)
     if found is not None:
         return found
     decimals = [f"{value:.6g}".partition(".")[2] for value in np.ravel(values) if math.isfinite(value)]
     return min(_MOST, max((len(one) for one in decimals if "e" not in one), default=0))
 
 
-def _places(errors: Any, figures: int) -> int | None:
-    """Places that show so many figures of the smallest standard error; None where none is known."""
-    known = np.ravel(np.asarray(errors, float))
+def places(values: Any, figures: int) -> int | None:
+    """Places that show so many figures of the smallest of some numbers above 0; None where there is none."""
+    known = np.ravel(np.asarray(values, float))
     known = known[np.isfinite(known) & (known > 0)]
     if not known.size:
         return None

@@ -307,6 +307,9 @@ def _factor(epsilon: float) -> str:
     if epsilon > 30:
         return f"e^{_figure(epsilon)}"
     value = exp_bounds(epsilon)[1]
+    shown = f"{float(value):,.4g}"
+    if float(shown.replace(",", "")) >= value * (1 - Fraction(1, 10**12)):  # e^ln 3 is 3, not 3.001
+        return shown
     scale = Fraction(10) ** (3 - math.floor(math.log10(value)))
     return f"{float(math.ceil(value * scale) / scale):,.4g}"
 
