@@ -164,7 +164,7 @@ def regression_command(
     level: Level = 0.95,
     interval: Annotated[
         str | None,
-        typer.Option(help="wald (the default), score, profile, wild or simultaneous, where the fit has them."),
+        typer.Option(help="wald (the default); profile, of a likelihood; score, of a yes/no outcome."),
     ] = None,
     errors: Errors = "linearised",
     compare: Annotated[bool, typer.Option("--compare", help="Show the naive fit beside the corrected one.")] = False,

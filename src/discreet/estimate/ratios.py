@@ -38,6 +38,16 @@ class Ratios(Coefficients):
         return self.fit.names
 
     @property
+    def n(self) -> int:  # type: ignore[override]
+        """The rows of the fit."""
+        return self.fit.n
+
+    @property
+    def modelled(self) -> str | None:  # type: ignore[override]
+        """What was modelled."""
+        return self.fit.modelled
+
+    @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
         """What a reader should know."""
         return self.fit.notes

@@ -117,6 +117,8 @@ class Test:
             found = f"F({self.degrees_of_freedom}, {self.denominator:g}) = {ratio:.4f}"
         return f"{self.method} test of {', '.join(self.names)}: {found}, p = {self.p_value:.4g}"
 
+    __str__ = summary
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {
