@@ -110,7 +110,7 @@ def test_labels_are_escaped_in_html(name):
     """A notebook shows a label, and never runs it."""
     page = result(name)._repr_html_()
     assert "<script" not in page
-    assert page.startswith("<div><table><caption ")
+    assert page.startswith('<div style="overflow-x:auto"><table><caption ')
     assert page.count("<tr>") == page.count("</tr>") >= 2
     if SCRIPT in str(result(name)):
         assert "&lt;script&gt;" in page

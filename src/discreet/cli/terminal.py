@@ -172,10 +172,15 @@ def _shown(*columns: str | ProgressColumn) -> Iterator[Progress]:
             _live = None
 
 
+def _watched() -> bool:
+    """Whether somebody sees a line that is written over: at a terminal, not in a notebook, which keeps each of them."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and "JPY_PARENT_PID" not in os.environ
+
+
 @contextmanager
 def progress_bar(description: str, total: int | None) -> Iterator[Callable[[int], None] | None]:
     """A progress bar on standard error when somebody is watching; yields the callback or None."""
-    if not sys.stderr.isatty():
+    if not _watched():
         yield None
         return
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -189,7 +194,7 @@ def progress_bar(description: str, total: int | None) -> Iterator[Callable[[int]
 @contextmanager
 def working(description: str) -> Iterator[None]:
     """Say that a computation of unknown length goes on, and for how long, when somebody is watching."""
-    if not sys.stderr.isatty():
+    if not _watched():
         yield
         return
     from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn

@@ -258,7 +258,8 @@ class ResultTable:
         body = "".join(rows)
         below = "".join(f"<p>{escape(one)}</p>" for one in self._below())
         caption = f'<caption style="text-align:left;white-space:nowrap">{escape(self.title)}</caption>'
-        return f"<div><table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>{below}</div>"
+        table = f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"
+        return f'<div style="overflow-x:auto">{table}{below}</div>'
 
     def _below(self) -> list[str]:
         """What is said, in paragraphs: the facts of a fit are one."""
@@ -279,7 +280,10 @@ class ResultTable:
         """A tabular for the package booktabs."""
 
         def line(cells: Sequence[str]) -> str:
-            return " & ".join(map(_in_latex, cells)) + r" \\"
+            first, *others = map(_in_latex, cells)
+            # A bracket at the start of a line would be an option of the line above.
+            first = f"{{{first[0]}}}{first[1:]}" if first.startswith(("[", "*")) else first
+            return " & ".join([first, *others]) + r" \\"
 
         def figures(row: Sequence[str]) -> list[str]:
             pairs = zip(row, self.columns, strict=True)
@@ -321,9 +325,8 @@ class ResultTable:
 
 
 def _in_latex(text: str) -> str:
-    """A text as LaTeX prints it; a bracket at the start of a line would be an option of the line above."""
-    safe = "".join(_LATEX.get(sign, sign) for sign in one_line(text))
-    return f"{{{safe[0]}}}{safe[1:]}" if safe.startswith(("[", "*")) else safe
+    """A text as LaTeX prints it."""
+    return "".join(_LATEX.get(sign, sign) for sign in one_line(text))
 
 
 def _listed(values: Sequence[Any] | NDArray[Any]) -> list[Any]:
