@@ -25,6 +25,7 @@ myst_heading_anchors = 4
 nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
+nb_execution_in_temp = True  # what a tutorial writes is not left in the project
 nb_merge_streams = True
 
 autosummary_generate = write_reference(Path(__file__).parent / "reference")

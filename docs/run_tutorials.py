@@ -17,7 +17,8 @@ import venv
 from pathlib import Path
 
 HERE = Path(__file__).parent
-CELL = re.compile(r"```\{code-cell\}[^\n]*\n(.*?)```", re.DOTALL)
+#: A cell of code, without the tags that say how its results are shown.
+CELL = re.compile(r"```\{code-cell\}[^\n]*\n(?::tags:[^\n]*\n)?(.*?)```", re.DOTALL)
 #: What a reader is promised: five minutes of machine time.
 MOST_SECONDS = 300
 

@@ -62,7 +62,11 @@ class DomainError(InputError):
     value : object
         The offending value. It is private: it is kept here for the steward to look at, and it is never part
         of the message.
+    violations : tuple
+        Where a whole table was checked: what is wrong with each column (column, rows, first_row, what, value, near).
     """
+
+    violations: tuple[Any, ...] = ()
 
     def __init__(
         self,

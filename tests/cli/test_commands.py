@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -78,7 +79,7 @@ def test_the_whole_chain(survey):
     designed = discreet("design", "plan.toml", "--rows", 4000, folder=survey)
     assert designed.returncode == 0
     assert "±" in designed.stdout
-    assert "10%" in designed.stdout
+    assert "10 %" in designed.stdout
     for ending in ("parquet", "csv"):
         out = f"out.{ending}"
         released = discreet("release", f"data.{ending}", "plan.toml", "-o", out, "--no-ledger", folder=survey)
@@ -287,7 +288,27 @@ def test_an_offending_value_is_shown_only_on_request(survey):
     loud = discreet("release", "data.csv", "plan.toml", "-o", "o.csv", "--show-values", folder=survey)
     assert quiet.returncode == loud.returncode == 2
     assert SECRET not in quiet.stderr
+    assert "--show-values shows it on this terminal, --check counts all that do not fit" in quiet.stderr
     assert f"{SECRET}-0" in loud.stderr
+
+
+def test_a_check_lists_what_does_not_fit_column_by_column(survey):
+    """A line for each column, what may be done about it, and the same as data; values only on request."""
+    plan = PLAN.replace('["no", "yes"]', '["No", "YES"]').replace('["n", "s", "e", "w"]', '["n", "s"]')
+    (survey / "plan.toml").write_text(plan)
+    quiet = discreet("release", "data.csv", "plan.toml", "--check", folder=survey)
+    first, *listed, last = quiet.stderr.splitlines()
+    assert (quiet.returncode, quiet.stdout) == (2, "")
+    assert first == f"error: {len(listed)} private columns do not fit the plan:"
+    assert [line.split('"')[1] for line in listed] == ["cheated", "region"]
+    assert "differ from a declared value in capitals or spaces only" in listed[0]
+    assert "--show-values shows the first such value of each column" in last
+    loud = discreet("release", "data.csv", "plan.toml", "--check", "--show-values", folder=survey)
+    assert [re.search(r"\(the value is '(\w+)'\)", line)[1] for line in loud.stderr.splitlines()[1:]] == ["yes", "e"]
+    data = json.loads(discreet("release", "data.csv", "plan.toml", "--check", "--json", folder=survey).stdout)
+    assert not data["written"]
+    assert [one["column"] for one in data["violations"]] == ["cheated", "region"]
+    assert all(set(one) == {"column", "rows", "at_least", "first_row", "problem", "near"} for one in data["violations"])
 
 
 def test_a_tampered_release_is_noticed(survey):

@@ -26,7 +26,9 @@ def test_design_prints_the_alternatives_side_by_side(tmp_path):
     (tmp_path / "plan.toml").write_text(PLAN, encoding="utf-8")
     shown = discreet("design", tmp_path / "plan.toml", "--rows", 10_000)
     assert shown.returncode == 0
-    assert re.search(r"independent 3\.5, heuristic 2\.\d+, this design 2\.\d+", shown.stdout)
+    assert re.search(
+        r"independent 3\.5, published heuristic 2\.\d+ \(need not keep cross-tables\), this design 2\.\d+", shown.stdout
+    )
     assert "somebody who sees only that column" in shown.stdout
     data = json.loads(discreet("design", tmp_path / "plan.toml", "--rows", 10_000, "--json").stdout)
     block = data["blocks"][0]

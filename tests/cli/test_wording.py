@@ -100,6 +100,7 @@ CASES = [
     ("estimate frequencies out.parquet cheated --contamination 2", 2, "--contamination must be"),
     ("estimate frequencies out.parquet cheated --method mle --contamination 0.1", 2, "goes with --method unbiased"),
     ("estimate frequencies out.parquet band", 2, "--method bounds"),
+    ("estimate frequencies out.parquet cheated --by town", 2, '--by: the release has no column "town"'),
     ("estimate mean out.parquet cheated --level 0", 2, "--level must be"),
     ("estimate total out.parquet cheated --target all", 2, "--target must be"),
     ("estimate quantile out.parquet hours 0.5 --errors jackknife", 2, "use --errors bootstrap"),

@@ -103,3 +103,13 @@ def test_a_metric_design_remembers_what_it_was_made_for():
         assert found.prior == pytest.approx(prior)
         table = design.compare(found.domain, 1.0, 10, prior=found.prior)
         assert table.of(found.mechanism).expected_error == pytest.approx(found.objective)
+
+
+def test_a_notebook_shows_a_design_as_its_summary():
+    """In words, escaped; the fractions of the mechanism are for ``repr``."""
+    best = design.binary(1.0)
+    page = best._repr_html_()
+    assert page.startswith("<pre")
+    assert "Proven best" in page
+    assert "Holohan et al. 2017, Theorem 2" in page
+    assert "6742825251438785381" not in page

@@ -112,6 +112,21 @@ def test_whole_numbers_of_every_width(dtype):
     assert Categorical(range(1, 4)).encode(values).tolist() == [2, 0, 1]
 
 
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (range(10), "a whole number from 0 to 9"),
+        (list(range(1, 17)), "a whole number from 1 to 16"),
+        (range(0, 20, 2), "one of 10 declared values"),
+        ([2, 1, *range(3, 12)], "one of 11 declared values"),
+        (range(4), "one of 0, 1, 2, 3"),
+    ],
+)
+def test_a_range_is_shown_as_a_range(values, words):
+    """What is accepted is said so that it helps; a short list is a list."""
+    assert Categorical(values).describe() == words
+
+
 def test_ten_million_values_stay_compact():
     """A range takes no memory and encodes by arithmetic."""
     domain = Categorical(range(10**7))
@@ -120,7 +135,7 @@ def test_ten_million_values_stay_compact():
     assert domain.encode(np.array([5])).dtype == np.uint32
     assert domain.label(7) == 7
     assert len(json.dumps(domain.to_dict())) < 200
-    with pytest.raises(DomainError, match="10,000,000"):
+    with pytest.raises(DomainError, match="a whole number from 0 to 9999999"):
         domain.encode(np.array([10**7]))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet import Box, Randomness, estimate
+from discreet import Box, Ordinal, Randomness, design, estimate
 from discreet.estimate.likelihood.multinomial import multinomial_regression
 from discreet.estimate.likelihood.predictor import predictor_regression
 from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse, ZeroInflatedLaplace
@@ -57,7 +57,6 @@ def crosstab() -> Any:
 
 @cache
 def joint() -> tuple[Any, Any]:
-    from discreet import design
 
     mechanism = design.attributes([2, 2], [2.0, 2.0]).mechanism
     truth = np.random.default_rng(4).integers(0, 2, (N, 2))
@@ -218,6 +217,7 @@ SHOWN: dict[str, Callable[[], Any]] = {
     ).chi_square(),
     "GoodnessOfFit": lambda: regression().goodness_of_fit(),
     "Calibration": lambda: estimate.calibrate({"a": sample()["group"]}, {"a": {SCRIPT: 500, "south": 700}}),
+    "MetricComparison": lambda: design.compare(Ordinal(range(5)), 1.0, 1_000),
 }
 
 

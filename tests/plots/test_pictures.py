@@ -9,7 +9,16 @@ from matplotlib import pyplot
 
 from discreet import Box, InputError, Metric, Ordinal, design
 from discreet.mechanisms import BinaryResponse, BipartiteResponse, GeneralizedResponse
-from discreet.plots import plot_channel, plot_curves, plot_place, plot_trade_off, save_picture
+from discreet.plots import (
+    Series,
+    plot_channel,
+    plot_curves,
+    plot_forest,
+    plot_place,
+    plot_shades,
+    plot_trade_off,
+    save_picture,
+)
 
 mpl.use("agg")
 
@@ -91,3 +100,86 @@ def test_a_file_that_cannot_hold_a_picture_is_refused(tmp_path, name):
     with pytest.raises(InputError):
         save_picture(plot_curves({"x": [1.0]}, [1]), tmp_path / name)
     assert not list(tmp_path.iterdir())
+
+
+def drawn(axes):
+    """The picture as it is seen: positions are known after drawing."""
+    axes.figure.canvas.draw()
+    return axes
+
+
+def test_an_interval_without_an_end_reaches_the_edge():
+    """As a line with an arrow; without both ends there is a hollow point, and no line."""
+    ends = np.array([[0.2, 0.4], [0.3, np.inf], [-np.inf, np.inf], [np.nan, np.nan]])
+    axes = drawn(plot_forest(list("abcd"), [Series("x", np.array([0.3, 0.5, 0.4, 0.6]), ends)]))
+    low, high = axes.get_xlim()
+    spans = sorted((segment[0, 1], *segment[:, 0]) for lines in axes.collections[0:] for segment in _segments(lines))
+    assert spans == [(1.0, low, high), (2.0, 0.3, high), (3.0, 0.2, 0.4)]
+    arrows = [line for line in axes.get_lines() if line.get_marker() in "<>" and line.get_marker()]
+    assert sorted((line.get_marker(), *line.get_xydata()[0]) for line in arrows) == [
+        ("<", low, 1.0), (">", high, 1.0), (">", high, 2.0)
+    ]  # fmt: skip
+    (hollow,) = [line for line in axes.get_lines() if line.get_markerfacecolor() == "none"]
+    assert hollow.get_xydata().tolist() == [[0.6, 0.0]]
+
+
+def _segments(lines):
+    return lines.get_segments() if hasattr(lines, "get_segments") else []
+
+
+def test_a_range_has_no_point_and_marked_ends():
+    """No line leads from one range to the next, and a range without length is seen."""
+    series = Series("range", np.full(2, np.nan), np.array([[0.1, 0.5], [0.2, 0.2]]), "")
+    axes = plot_forest(["a", "b"], [series])
+    seen = [line for line in axes.get_lines() if np.isfinite(line.get_xdata()).any()]
+    assert [line.get_marker() for line in seen] == ["|"]
+    assert seen[0].get_linestyle() == "None"
+    assert seen[0].get_xdata().tolist() == [0.1, 0.5, 0.2, 0.2]
+
+
+def test_ratios_stand_on_a_logarithmic_axis():
+    """A half and twice are equally far from 1; an interval down to 0 reaches the edge."""
+    ends = np.array([[0.0, 0.8], [1.2, 4.0]])
+    axes = drawn(plot_forest(["a", "b"], [Series("x", np.array([0.5, 2.0]), ends)], log=True, reference=1.0))
+    assert axes.get_xscale() == "log"
+    assert {"0.5", "1", "2"} <= {label.get_text() for label in axes.get_xticklabels()}
+    assert [line.get_marker() for line in axes.get_lines() if line.get_marker() in ("<", ">")] == ["<"]
+
+
+@pytest.mark.parametrize(
+    "labels", [["an answer of many words " * 6] * 5, ["Donaudampfschifffahrtsgesellschaft" * 4] * 5]
+)
+def test_long_names_leave_room_for_the_picture(labels):
+    """They are broken into two lines and cut; the axes keep a third of the figure."""
+    series = Series("95 % interval", np.linspace(0.1, 0.5, 5), np.array([[0.05, 0.6]] * 5))
+    axes = drawn(plot_forest(labels, [series], title="Frequencies of a question with a long name, n = 1,000"))
+    assert all(label.get_text().count("\n") <= 1 for label in axes.get_yticklabels())
+    assert all(label.get_text().endswith("…") for label in axes.get_yticklabels())
+    width = axes.figure.bbox.width
+    assert axes.get_window_extent().width > width / 3
+    assert axes.title.get_window_extent().x1 <= width
+    assert axes._left_title.get_window_extent().x1 <= width
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (7, 9), (2, 9), (12, 3)])
+def test_what_is_written_into_cells_stays_in_them(shape):
+    """Estimate and interval where both fit; the picture grows with the table."""
+    values = np.random.default_rng(1).random(shape)
+    cells = [[f"{value:.1%}\n{value - 0.1:.1%} to {value + 0.1:.1%}" for value in row] for row in values]
+    names = [[f"category {i}" for i in range(size)] for size in shape]
+    axes = drawn(plot_shades(values, *names, cells=cells, title="Joint frequencies of two columns, n = 1,000"))
+    across, down = (axes.get_window_extent().width / shape[1], axes.get_window_extent().height / shape[0])
+    assert len(axes.texts) == values.size
+    for text in axes.texts:
+        assert text.get_text().count("\n") == 1
+        assert text.get_window_extent().width < across
+        assert text.get_window_extent().height < down
+
+
+def test_cells_that_are_too_small_hold_the_estimate_or_nothing():
+    """On axes that somebody else made."""
+    values, long = np.full((4, 6), 0.25), [["25.0%\n20.0% to 30.0%"] * 6] * 4
+    for width, lines in ((4.0, 1), (1.2, 0)):
+        axes = pyplot.subplots(figsize=(width, 3.0))[1]
+        plot_shades(values, cells=long, ax=axes)
+        assert {text.get_text() for text in axes.texts} == ({"25.0%"} if lines else set())

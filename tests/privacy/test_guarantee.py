@@ -78,9 +78,9 @@ def test_explanation_says_what_matters():
     text = Guarantee(1.0, 0.1, unit="person", exposure=0.1, caveats=("whether x is blank",)).explain(people=2000)
     for part in (
         "2.719",
-        "10%",
-        "50%",
-        "90%",
+        "10 %",
+        "50 %",
+        "90 %",
         "δ = 0.1",
         "200 of 2,000",
         "EXPOSURE",
@@ -88,6 +88,8 @@ def test_explanation_says_what_matters():
     ):
         assert part in text
     assert "No report ever proves" in Guarantee(1.0).explain()
+    assert "more than 3 times as likely" in Guarantee(math.log(3)).explain()  # not 3.001
+    assert "between almost 0 % and almost 100 %" in Guarantee(16.0).explain()  # never certain, so never 100 %
     assert "without exception" in Guarantee(1.0).explain()
 
 

@@ -212,6 +212,11 @@ def test_a_check_counts_everything_that_does_not_fit(tmp_path):
     assert "fine" not in text
     for secret in ("perhaps", "Yes", "7.25"):
         assert secret not in text
+        assert secret not in repr(found.value.violations)
+    smokes, x = found.value.violations
+    assert (smokes.rows, smokes.near, smokes.value, x.rows, x.value) == (300, 200, "Yes", 200, 7.25)
+    assert smokes.to_dict()["column"] == "smokes"
+    assert "value" not in smokes.to_dict()
     numbers = pa.table({"x": np.linspace(0, 1.1, 20_000)})
     only_x = {"private": [plan["private"][1]]}
     with pytest.raises(DomainError, match=r"1,818 rows|at least 2,000 rows|1,819 rows"):

@@ -147,7 +147,8 @@ def test_windows_line_ends(tmp_path):
         (b"a,cheated\n\xff\xfe,no\n", "UTF-8"),
         (b"a,cheated\n" + b"1,no\n" * 9000 + b"\xff\xfe,no\n", "cannot be read as a CSV file"),
         (b"\xff\xfe,cheated\n1,no\n", "UTF-8"),
-        (b"a;cheated\n1;no\n", 'no column "a"'),
+        (b"a;cheated\n1;no\n", 'separated by ";": say delimiter = ";" in the plan'),
+        (b"a\tcheated\n1\tno\n", r'separated by a tab: say delimiter = "\\t" in the plan'),
     ],
 )
 def test_a_malformed_csv_file_is_refused(tmp_path, content, message):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet._version import __version__
-from discreet.cli.examples import add_examples
+from discreet.cli.help_pages import GROUPS, add_help
 
 if TYPE_CHECKING:
     app: typer.Typer
@@ -49,10 +49,10 @@ def application(only: str | None = None) -> typer.Typer:
     for name in COMMANDS if only is None else (only,):
         home, *_ = [import_module(f"discreet.cli.{module}") for module in COMMANDS[name]]
         if hasattr(home, f"{name}_app"):
-            made.add_typer(getattr(home, f"{name}_app"), name=name)
+            made.add_typer(getattr(home, f"{name}_app"), name=name, short_help=GROUPS[name])
         else:
             made.command(name)(getattr(home, f"{name}_command"))
-    add_examples(made)
+    add_help(made)
     return made
 
 

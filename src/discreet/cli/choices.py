@@ -124,7 +124,7 @@ def _truthful(block: Block) -> list[str]:
         return [f"a true {no} is reported as it is with probability {kept[0]:.2%}, a true {yes} with {kept[1]:.2%}"]
     low, high = kept.min(), kept.max()
     chance = f"{low:.2%}" if high - low < 1e-9 else f"{low:.2%} to {high:.2%}"
-    return [f"{mechanism.kind} response, the true value is reported with probability {chance}"]
+    return [f"{mechanism.title}, the true value is reported with probability {chance}"]
 
 
 def _comparison(block: Block, design: Design[Mechanism] | None, rows: int) -> MetricComparison | None:

@@ -34,8 +34,6 @@ def collect_command(
     Nothing is randomised again and nothing is spent: the answers are checked against the plan, put into random order
     unless the plan keeps it, and written with a manifest that says how they were randomised. Estimate and audit as
     always.
-
-    Example: discreet collect answers.csv plan.toml -o survey.parquet
     """
     from discreet.publish import Plan, count_rows, release
 

@@ -55,8 +55,6 @@ def demo_command(
 
     Uses Fair's survey of 6,366 women. Everything is written into one folder: the true table, the plan, the release and
     a picture.
-
-    Example: discreet demo --output demo
     """
     import pyarrow.parquet as pq
 

@@ -133,7 +133,7 @@ def _unbiased_text(block: Block, facts: dict[str, Any]) -> list[str]:
     return [
         f"  {_names(block)}: numbers from {low:g} to {high:g} on {facts['points']} points, {block.guarantee.summary()}",
         f"    mean to ± {facts['mean_margin']:.4g}",
-        *compared_text(facts["comparison"]),
+        *compared_text(facts["comparison"], high - low),
     ]
 
 
@@ -173,6 +173,7 @@ def _numeric(block: NumericBlock, rows: int, level: float) -> dict[str, Any]:
         "scale": list(mechanism.scale),
         "zero_probability": mechanism.zero_probability,
         "margin": mean_margin(mechanism, rows, level).tolist(),
+        "width": mechanism.box.high[0] - mechanism.box.low[0] if len(block.columns) == 1 else None,
         "comparison": compared(len(block.columns), record.epsilon, record.delta, rows, mechanism),
     }
 
@@ -184,7 +185,7 @@ def _numeric_text(block: Block, facts: dict[str, Any]) -> list[str]:
     ]
     for name, scale, value in zip(facts["columns"], facts["scale"], facts["margin"], strict=True):
         lines.append(f'    "{name}": noise of {scale:.4g}, mean to ± {value:.4g}')
-    return lines + compared_text(facts["comparison"])
+    return lines + compared_text(facts["comparison"], facts["width"])
 
 
 def _together(block: JointBlock, rows: int, level: float) -> dict[str, Any]:
@@ -212,10 +213,7 @@ def _together_text(block: Block, facts: dict[str, Any]) -> list[str]:
     lines = [
         f"  columns randomised together ({len(block.columns)}): {block.guarantee.summary()}",
         "    record-level ε at these column levels: "
-        + ", ".join(
-            f"{name} {value}" if isinstance(value, str) else f"{name} {value:.4g}"
-            for name, value in alternatives.items()
-        ),
+        + ", ".join(map(_alternative, *zip(*alternatives.items(), strict=True))),
         "    a column level protects against somebody who sees only that column; the record level against everybody",
     ]
     from discreet.estimate.joint.channels import LEAST_INFORMATION
@@ -233,6 +231,12 @@ def _together_text(block: Block, facts: dict[str, Any]) -> list[str]:
     ):
         lines.append(f'    "{name}": {values} values, column level {epsilon:.4g}, every frequency to ± {value:.2%}')
     return lines
+
+
+def _alternative(name: str, level: float | str) -> str:
+    """One way to randomise columns, and what it costs the record."""
+    shown = level if isinstance(level, str) else f"{level:.4g}"
+    return f"published heuristic {shown} (need not keep cross-tables)" if name == "heuristic" else f"{name} {shown}"
 
 
 def _promise(plan: Plan, rows: int) -> list[str]:
@@ -254,9 +258,8 @@ def _text(plan: Plan, blocks: list[dict[str, Any]], chosen: list[Choice], rows: 
     if plan.files:
         lines.append(f"It publishes what it reads from: {one_line(', '.join(map(str, plan.files)))}")
     lines += ["", "The promise", *_promise(plan, rows), ""]
-    lines.append(
-        f"Error bars to expect with {rows:,} rows ({level:.0%} confidence, at the worst distribution of answers)"
-    )
+    sure = f"{100 * level:.4g} % confidence, at the worst distribution of answers"
+    lines.append(f"Error bars to expect with {rows:,} rows ({sure})")
     for block, facts in zip(plan.blocks, blocks, strict=True):
         if isinstance(block, JointBlock):
             lines.extend(_together_text(block, facts))

@@ -13,7 +13,11 @@ from discreet.cli.pictures import Plot, draw
 from discreet.cli.replication import Errors, with_errors
 from discreet.cli.terminal import command, emit, working
 
-estimate_app = typer.Typer(no_args_is_help=True, help="Learn from a release: estimates with correct error bars.")
+estimate_app = typer.Typer(
+    no_args_is_help=True,
+    help="Learn from a release: estimates with correct error bars.",
+    epilog="Start with: discreet show out.parquet, which says what can be asked of each column.",
+)
 
 File = Annotated[Path, typer.Argument(help="A released CSV or Parquet file, or a folder.")]
 Level = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
@@ -38,7 +42,11 @@ def frequencies_command(
         ),
     ] = None,
     method: Annotated[
-        str, typer.Option(help="unbiased; mle: maximum likelihood on the simplex; bounds: ranges.")
+        str,
+        typer.Option(
+            help="unbiased; mle: maximum likelihood on the simplex; bounds: ranges, where reports do not tell all "
+            "values apart."
+        ),
     ] = "unbiased",
     target: Annotated[
         str, typer.Option(help="population: sampling and randomisation error; table: randomisation only.")
@@ -129,7 +137,7 @@ def _tests(result: Any, level: float) -> tuple[str, dict[str, Any]]:
         try:
             ratio, low, high = result.odds_ratio(level)
             found["odds_ratio"] = {"estimate": ratio, "low": low, "high": high, "level": level}
-            words += f"\nOdds ratio {ratio:.4g}, {level:.0%} interval {low:.4g} to {high:.4g}"
+            words += f"\nOdds ratio {ratio:.4g}, {100 * level:.6g} % interval {low:.4g} to {high:.4g}"
         except EstimationError as error:
             words += f"\nNo odds ratio: {error}"
     return words, found
@@ -161,7 +169,7 @@ def regression_command(
     level: Level = 0.95,
     interval: Annotated[
         str | None,
-        typer.Option(help="wald (the default), score, profile, wild or simultaneous, where the fit has them."),
+        typer.Option(help="wald (the default); profile, of a likelihood; score, of a yes/no outcome."),
     ] = None,
     totals: Totals = None,
     errors: Errors = "linearised",

@@ -18,14 +18,15 @@ def compared(columns: int, epsilon: float, delta: float, rows: int, noise: Any =
         return None
 
 
-def compared_text(comparison: dict[str, Any] | None) -> list[str]:
-    """One line each."""
+def compared_text(comparison: dict[str, Any] | None, width: float | None) -> list[str]:
+    """One line each; margins of one column are in its own units, those of several in their widths."""
     if comparison is None:
         return []
-    lines = ["    for a mean, at the same promise about the record (margins in widths of the column):"]
+    unit = " (margins in widths of the columns)" if width is None else ""
+    lines = [f"    for a mean, at the same promise about the record{unit}:"]
     for one in comparison["contenders"]:
         promise = f"ε = {one['epsilon']:.4g}" + (f", δ = {one['delta']:.4g}" if one["delta"] else "")
-        margin = "mean not identified" if one["margin"] is None else f"± {one['margin']:.3g}"
+        margin = "mean not identified" if one["margin"] is None else f"± {one['margin'] * (width or 1.0):.3g}"
         exact = f"about {one['exposed']:,.0f} people published exactly" if one["exposed"] else "nobody exposed"
         lines.append(f"      {one['name']}: {margin} ({promise}, {exact})")
     return lines

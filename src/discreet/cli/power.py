@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.errors import DesignError, InputError
+from discreet.errors import DesignError, InputError, NotIdentifiedError
 from discreet.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def power_of_plan(plan: Plan, question: Question) -> tuple[list[str], list[dict[
             try:
                 found = question.of(mechanism, question.difference)
                 needed = found.sample_size(_USUAL)
-            except DesignError as error:
+            except (DesignError, NotIdentifiedError) as error:
                 lines.append(f'  "{name}": {error}')
                 continue
             smallest = question.smallest(mechanism)

@@ -11,7 +11,7 @@ import typer
 
 from discreet.cli.engine import EngineName, Master, chosen_engine
 from discreet.cli.terminal import command, emit, progress_bar
-from discreet.errors import ReleaseError
+from discreet.errors import DomainError, ReleaseError
 
 if TYPE_CHECKING:
     from discreet.manifest import Release
@@ -126,10 +126,16 @@ def _check_only(source: Path, plan: Plan, output: Path | None, overwrite: bool, 
     """Everything that a release would refuse, without one."""
     from discreet.publish import check, count_rows
 
-    with progress_bar("checking", count_rows(source)) as advance:
-        rows = check(source, plan, output=output, overwrite=overwrite, progress=advance)
+    try:
+        with progress_bar("checking", count_rows(source)) as advance:
+            rows = check(source, plan, output=output, overwrite=overwrite, progress=advance)
+    except DomainError as error:
+        if as_json:
+            emit("", {"written": False, "violations": [one.to_dict() for one in error.violations]}, as_json)
+        raise
     text = f"All {rows:,} rows are valid. {plan.guarantee.summary()}. Nothing was written."
-    emit(text, {"rows": rows, "guarantee": plan.guarantee.to_dict(), "written": False}, as_json)
+    data = {"rows": rows, "guarantee": plan.guarantee.to_dict(), "written": False, "violations": []}
+    emit(text, data, as_json)
 
 
 def _memory(key: Path | None, *, create: bool) -> Randomness | None:

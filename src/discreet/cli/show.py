@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,8 +25,6 @@ def show_command(
     """What a release is: who is protected how, which columns it has, what can be asked of each, with ready commands.
 
     Reads the manifest and checks that it is that of the file. Nothing is estimated and nothing written.
-
-    Example: discreet show out.parquet
     """
     from discreet.estimate.questions import questions
     from discreet.manifest import Release
@@ -72,8 +71,9 @@ def ready_commands(release: Release, found: list[Questions], path: str) -> list[
     aside = {block.by for block in release.manifest.blocks}  # the name of a design is no question
     free = [one for one in found if not one.private and release.survey.role(one.column) is None]
     known = [one for one in free if one.column not in aside]
-    # Groups are words before they are numbers; whatever is last stands in the regression.
+    # Groups are words before they are numbers, and a regression is on a number before it is on words.
     public = [one.column for one in sorted(known, key=lambda one: not one.holds.startswith("text"))]
+    numbers = [one.column for one in known if not one.holds.startswith("text")]
     private = [one for one in found if one.private]
     commands = []
     for what in ("frequencies", "frequencies --method bounds", "mean", "quantile"):
@@ -84,13 +84,18 @@ def ready_commands(release: Release, found: list[Questions], path: str) -> list[
     counted = [one.column for one in private if "frequencies" in one.estimates]
     if counted and public:
         commands.append(f"discreet estimate frequencies {file} {shlex.quote(counted[0])} --by {shlex.quote(public[0])}")
-    crossed = [one.column for one in private if "crosstab" in one.estimates]
+    crossed = sorted((one.column for one in private if "crosstab" in one.estimates), key=partial(_values, release))
     others = [name for name in (*crossed, *public) if crossed and name != crossed[0]]
     if others:
         commands.append(f"discreet estimate crosstab {file} {shlex.quote(crossed[0])} {shlex.quote(others[0])}")
-        formula = f"{_in_formula(crossed[0])} ~ {_in_formula(others[-1])}"
+        formula = f"{_in_formula(crossed[0])} ~ {_in_formula((numbers or public or others)[0])}"
         commands.append(f"discreet estimate regression {file} {shlex.quote(formula)}")
     return [*commands, f"discreet audit {file}"]
+
+
+def _values(release: Release, column: str) -> int:
+    """How many values a private column has: a table of few is read more easily."""
+    return next(iter(release.block(column).channels_of(column).values())).shape[0]
 
 
 def _in_formula(name: str) -> str:

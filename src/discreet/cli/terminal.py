@@ -71,9 +71,10 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
                 warnings.simplefilter("default")
                 warnings.showwarning = _show_warning
                 function(*args, **kwargs)
+        except DomainError as error:
+            _refuse_cells(error, shown=kwargs.get("show_values"))
         except InputError as error:
-            shown = kwargs.get("show_values") and isinstance(error, DomainError)
-            fail(f"{error} (the value is {error.value!r})" if shown else str(error), BAD_INPUT)  # type: ignore[attr-defined]  # a DomainError
+            fail(str(error), BAD_INPUT)
         except (typer.Exit, typer.Abort):
             raise
         except KeyboardInterrupt:
@@ -95,6 +96,24 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
             running.reset(token)
 
     return guarded
+
+
+def _refuse_cells(error: DomainError, *, shown: object) -> None:
+    """Say which cells do not fit; ``shown`` says whether with values, and is None where a command cannot show any."""
+    found = error.violations
+    quiet = shown is False and error.value is not None
+    if sum(one.rows for one in found) <= 1:
+        counted = "" if found else ", --check counts all that do not fit"
+        hint = f" (--show-values shows it on this terminal{counted})" if quiet else ""
+        fail(f"{error} (the value is {error.value!r})" if shown else f"{error}{hint}", BAD_INPUT)
+    what = "1 private column does" if len(found) == 1 else f"{len(found)} private columns do"
+    typer.echo(f"error: {what} not fit the plan:", err=True)
+    for one in found:
+        value = f" (the value is {one.value!r})" if shown else ""
+        typer.echo(f"  {one_line(one.sentence() + value)}", err=True)
+    if quiet:
+        typer.echo("  (--show-values shows the first such value of each column on this terminal)", err=True)
+    raise typer.Exit(BAD_INPUT)
 
 
 def _sentence(error: BaseException) -> str:
@@ -153,10 +172,15 @@ def _shown(*columns: str | ProgressColumn) -> Iterator[Progress]:
             _live = None
 
 
+def _watched() -> bool:
+    """Whether somebody sees a line that is written over: at a terminal, not in a notebook, which keeps each of them."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and "JPY_PARENT_PID" not in os.environ
+
+
 @contextmanager
 def progress_bar(description: str, total: int | None) -> Iterator[Callable[[int], None] | None]:
     """A progress bar on standard error when somebody is watching; yields the callback or None."""
-    if not sys.stderr.isatty():
+    if not _watched():
         yield None
         return
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -170,7 +194,7 @@ def progress_bar(description: str, total: int | None) -> Iterator[Callable[[int]
 @contextmanager
 def working(description: str) -> Iterator[None]:
     """Say that a computation of unknown length goes on, and for how long, when somebody is watching."""
-    if not sys.stderr.isatty():
+    if not _watched():
         yield
         return
     from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn

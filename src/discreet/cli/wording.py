@@ -35,7 +35,7 @@ _ARGUMENT = re.compile(rf"\b(?P<name>[a-z][a-z_]*)={_VALUE}")
 _INTERVAL = re.compile(rf"\b(?:result\.)?interval\(method={_VALUE}\)")
 _CALL = re.compile(r"\bestimate\.(?P<name>[a-z_]+)\(…, (?P<rest>[^()]*)\)")
 _LEADING = re.compile(
-    r"^(?P<name>[a-z][a-z_]*)(?=(?: and [a-z_]+)? (?:must|needs?|is|are|goes|go|has|belongs?|cannot)\b)"
+    r"^(?P<name>[a-z][a-z_]*)(?=(?: and [a-z_]+)? (?:must|needs?|is|are|goes|go|has|belongs?|cannot)\b|: )"
 )
 
 

@@ -134,11 +134,10 @@ def _warner(epsilon: float, delta: float, low: float, high: float, *, symmetric:
     asked = Fraction(delta)
     mechanism = rounded(epsilon, delta, lambda e: corners(e, asked)["warner"])
     ideal = corners(exp_bounds(epsilon)[1], asked)["warner"]
-    statement = (
-        "no (ε, δ)-private design with p00 = p11 has a smaller variance at any prevalence (Theorem 4)"
-        if symmetric
-        else "no ε-private design with two reports has a smaller variance at any prevalence (Theorem 2)"
+    kind, theorem = (
+        ("(ε, δ)-private design with p00 = p11", 4) if symmetric else ("ε-private design with two reports", 2)
     )
+    statement = f"no {kind} has a smaller variance at any prevalence (Holohan et al. 2017, Theorem {theorem})"
     notes = []
     if delta > 0:
         pure = BinaryResponse(mechanism.p00, mechanism.p11).guarantee.epsilon
@@ -160,7 +159,7 @@ def _known(epsilon: float, delta: float, prevalence: float) -> Design[BinaryResp
         notes.insert(0, f"equally good here: {' and '.join(described(ideal[name]) for name in ties)}")
     statement = (
         "no (ε, δ)-private design with two reports has a smaller variance at this prevalence: the variance falls "
-        "in p00 and p11 and is concave along each tight edge, so a corner is optimal (Theorem 3)"
+        "in p00 and p11 and is concave along each tight edge, so a corner is optimal (Holohan et al. 2017, Theorem 3)"
     )
     others = _others(epsilon, asked, at, chosen)
     return _finished(mechanism, ideal[best], at, statement, notes, (prevalence, prevalence), others)

@@ -20,6 +20,9 @@ from discreet.design.result import Alternative
 from discreet.domains.losses import HasLosses, OnALine, loss_matrix, with_losses
 from discreet.domains.metric import Metric
 from discreet.errors import DesignError
+from discreet.estimate import display
+from discreet.estimate.result import Shown
+from discreet.estimate.result_table import Column, ResultTable, labels
 from discreet.mechanisms import ExponentialResponse, FiniteMechanism, GeneralizedResponse
 from discreet.mechanisms.clamped_laplace import clamped_laplace
 from discreet.mechanisms.rounding import checked_epsilon
@@ -33,6 +36,8 @@ MAX_PEOPLE = 10**12
 _SAME_CHANNEL = 1e-8
 #: The name of a mechanism as its paper has it, whose realised ε may be another than the one asked for.
 _PUBLISHED = ", published"
+#: Figures of the smallest number in a column of a table.
+_FIGURES = 4
 #: A linear functional is identified when its equation is solved to this accuracy, relative to its size.
 _IDENTIFIED = 1e-7
 
@@ -88,9 +93,12 @@ class Contender:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class MetricComparison:
-    """The mechanisms for a domain side by side; made by :func:`compare`."""
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class MetricComparison(Shown):
+    """The mechanisms for a domain side by side; made by :func:`compare`.
+
+    ``print`` it, or take ``to_frame()``, ``to_latex()``, ``to_markdown()``; ``comparison["optimum"]`` is one mechanism.
+    """
 
     size: int
     epsilon: float
@@ -153,36 +161,42 @@ class MetricComparison:
             lines.append(f"the mean: {best.name} (standard error {best.mean_error:.3g})")
         return tuple(lines)
 
-    def summary(self) -> str:
-        """A table to read, and what to take."""
-        header = ["mechanism", "expected error", "worst error", "realised ε", "rank", "std. error of", "std. error of"]
-        second = ["", "", "", "", "", "a frequency", "the mean"]
-        rows = [
-            [
-                c.name,
-                f"{c.expected_error:.4g}",
-                f"{c.worst_error:.4g}",
-                f"{c.epsilon:.4f}{'' if c.epsilon <= self.epsilon * (1 + 1e-12) else ' (!)'}",
-                str(c.rank),
-                "not identified" if math.isnan(c.frequency_error) else f"{c.frequency_error:.4g}",
-                "not identified" if math.isnan(c.mean_error) else f"{c.mean_error:.4g}",
-            ]
-            for c in self.contenders
-        ]
-        widths = [max(len(row[i]) for row in [header, second, *rows]) for i in range(len(header))]
-        lines = [f"{self.size} values, ε = {self.epsilon:g}, n = {self.n:,}", ""]
-        lines += [
-            "  ".join(
-                cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in [header, second, *rows]
-        ]
-        if len(self._private()) < len(self.contenders):
-            lines.append("(!) gives away more than ε")
-        lines += ["", *(f"For {line}" for line in self.advice())]
-        return "\n".join(line.rstrip() for line in lines)
+    def heading(self) -> str:
+        """What is compared."""
+        return f"{self.size} values, ε = {self.epsilon:g}, n = {self.n:,}"
 
-    __str__ = summary
+    def _figures(self) -> Iterator[str]:
+        yield from (f"{c.name} {c.expected_error:.4g}" for c in self.contenders)
+
+    def _page(self) -> ResultTable:
+        """A table to read, and what to take."""
+        over = [c.epsilon > self.epsilon * (1 + 1e-12) for c in self.contenders]
+        return ResultTable(
+            title=self.heading(),
+            columns=(
+                labels(
+                    "mechanism",
+                    [c.name + (" (!)" if more else "") for c, more in zip(self.contenders, over, strict=True)],
+                ),
+                self._column("expected_error", "expected error"),
+                self._column("worst_error", "worst error"),
+                Column("epsilon", [c.epsilon for c in self.contenders], "realised ε", "{:.4f}".format),
+                Column("rank", [c.rank for c in self.contenders], write=str),
+                self._column("frequency_error", "std. error of a frequency"),
+                self._column("mean_error", "of the mean"),
+            ),
+            rows=len(self.contenders),
+            facts=tuple(_as_fact(line) for line in self.advice()),
+            notes=("(!) gives away more than ε",) if any(over) else (),
+        )
+
+    def _column(self, name: str, heading: str) -> Column:
+        """A column of figures with the same places; where one is not a number it is not identified."""
+        values = [getattr(c, name) for c in self.contenders]
+        places = display.places(values, _FIGURES) or 0
+        return Column(
+            name, values, heading, lambda one: "not identified" if math.isnan(one) else display.figure(one, places)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -193,6 +207,11 @@ class MetricComparison:
             "mechanisms": [contender.to_dict() for contender in self.contenders],
             "advice": list(self.advice()),
         }
+
+
+def _as_fact(advice: str) -> tuple[str, str]:
+    purpose, _, what = advice.partition(": ")
+    return f"For {purpose}", what
 
 
 def compare(domain: Any, epsilon: float, n: int, *, prior: ArrayLike | None = None) -> MetricComparison:
@@ -232,7 +251,7 @@ def compare(domain: Any, epsilon: float, n: int, *, prior: ArrayLike | None = No
         _measured(name, mechanism, matrix, weights, positions, people)
         for name, mechanism in _mechanisms(domain, losses, epsilon, weights)
     )
-    return MetricComparison(losses.size, epsilon, people, contenders)
+    return MetricComparison(size=losses.size, epsilon=epsilon, n=people, contenders=contenders)
 
 
 def _mechanisms(domain: Any, losses: HasLosses, epsilon: float, prior: Floats) -> Iterator[tuple[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, Generic, TypeVar
 
 from discreet.domains.losses import HasLosses
@@ -112,11 +113,15 @@ class Design(Generic[M_co]):
 
     __str__ = summary
 
+    def _repr_html_(self) -> str:
+        """In a notebook the summary; the mechanism and its fractions are for ``repr``."""
+        return f'<pre style="white-space:pre-wrap">{escape(self.summary())}</pre>'
+
     def reasons(self) -> list[str]:
         """Why this mechanism: what it achieves, the certificate, what else there was, and what to know."""
         others = [f"Instead: {'; '.join(map(str, self.alternatives))}"] if self.alternatives else []
         return [
-            f"{self.measure}: {self.objective:.6g}",
+            f"{self.measure[:1].upper()}{self.measure[1:]}: {self.objective:.6g}",
             self.certificate.summary(),
             *others,
             *(f"Note: {note}" for note in self.notes),

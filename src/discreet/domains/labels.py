@@ -73,6 +73,9 @@ class Labels(ABC):
         """What is accepted, for an error message."""
         if len(self) <= _SHOWN:
             return "one of " + ", ".join(f'"{v}"' if isinstance(v, str) else str(v) for v in self)
+        first, last = self[0], self[len(self) - 1]
+        if pa.types.is_integer(self.arrow_type) and last - first == len(self) - 1 and self.increase():
+            return f"a whole number from {first} to {last}"
         return f"one of {len(self):,} declared values"
 
     def coerce(self, values: pa.Array) -> pa.Array:
@@ -152,6 +155,10 @@ class RangeLabels(Labels):
 
     def __repr__(self) -> str:
         return repr(self._range)
+
+    def increase(self) -> bool:
+        """Whether the numbers increase; they need not be written out for that."""
+        return self._range.step > 0
 
     @property
     def arrow_type(self) -> pa.DataType:

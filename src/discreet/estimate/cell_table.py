@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,8 +23,8 @@ from discreet.estimate.result_table import Column, Ends, ResultTable, interval_h
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Columns that stand side by side on a terminal.
-_GRID = 6
+#: Cells that are read as a grid, more are a list; and columns that fit side by side on a terminal.
+_GRID, _ACROSS = 120, 3
 #: A test is about how the population came about, of which the population itself is a sample.
 _NO_CORRECTION = (
     "the finite-population correction is not used in the test: it asks how the population came about, not about those "
@@ -156,46 +157,53 @@ class CellTable(Result):
         return self._shown(0.95, None)
 
     def _shown(self, level: float, method: str | None) -> ResultTable:
-        if self.shape[1] > _GRID or np.prod(self.shape) > 2 * _GRID * display.SHOWN:
+        if np.prod(self.shape) > _GRID:
             return self._table(level, method, display.SHOWN)
         return self._grid(level, method)
 
     def _grid(self, level: float, method: str | None) -> ResultTable:
-        """Rows down, columns across, layers below each other; in every cell the estimate and its interval."""
-        estimate, bounds, empty = self.estimate, self.interval(level, method), self.empty(level, method)
-        beyond = list(np.ndindex(self.shape[2:]))  # one empty place where there are no layers
-        down = [(row, *layer) for layer in beyond for row in range(self.shape[0])]
+        """Rows down, columns across, layers below each other; in every cell the estimate and its interval.
+
+        A table that is much wider than long is turned, so that it fits a terminal.
+        """
+        wide = len(self.shape) == 2 and self.shape[1] > max(2 * self.shape[0], _ACROSS)
+        across, sides = (0, [1]) if wide else (1, [0, *range(2, len(self.shape))])
+        places = [range(self.shape[side]) for side in sides]
+        down = [tuple(reversed(back)) for back in product(*reversed(places))]  # the first side runs fastest
+        written = self._written(level, method)
+
+        def cell(column: int, place: tuple[int, ...]) -> str:
+            at = [0] * len(self.shape)
+            for side, where in zip((across, *sides), (column, *place), strict=True):
+                at[side] = where
+            return str(written[tuple(at)])
+
         names = self._column_names()
-        sides = [0, *range(2, len(self.shape))]
-
-        def cell(row: int, column: int, *layer: int) -> str:
-            at = (row, column, *layer)
-            ends = display.ends(*bounds[at], empty=bool(empty[at]))
-            return f"{display.number(estimate[at])} ({ends})"
-
+        beside = [
+            labels(names[side], [self.labels[side][place[index]] for place in down]) for index, side in enumerate(sides)
+        ]
+        cells = [
+            Column(f"{column}", [cell(column, place) for place in down], f"{names[across]} = {text}", str)
+            for column, text in enumerate(map(display.label_text, self.labels[across]))
+        ]
         chosen = self.cells.default_interval if method is None else method
-        across = ", ".join(names[1:2])
         return ResultTable(
             title=self.heading(),
-            columns=(
-                *(
-                    labels(names[side], [self.labels[side][place[index]] for place in down])
-                    for index, side in reversed(list(enumerate(sides)))
-                ),
-                *(
-                    Column(
-                        str(column),
-                        [cell(row, column, *layer) for row, *layer in down],
-                        f"{across} = {display.label_text(label)}",
-                        str,
-                    )
-                    for column, label in enumerate(self.column_labels)
-                ),
-            ),
+            columns=(*reversed(beside), *cells),
             rows=len(down),
             facts=(("In brackets", interval_heading(level, chosen)),),
             notes=self.notes,
+            folded=True,
         )
+
+    def _written(self, level: float, method: str | None) -> NDArray[np.object_]:
+        """Every cell as text: the estimate and its interval, all with the same places."""
+        bounds, empty = self.interval(level, method), self.empty(level, method)
+        write = partial(display.figure, places=display.share_places(self.std_error))
+        written = np.empty(self.shape, object)
+        for at, value in np.ndenumerate(self.estimate):
+            written[at] = f"{write(value)} ({display.ends(*bounds[at], empty=bool(empty[at]), write=write)})"
+        return written
 
     def _column_names(self) -> list[str]:
         names = self.names or (None,) * len(self.shape)

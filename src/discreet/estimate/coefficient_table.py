@@ -6,22 +6,34 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from discreet.estimate import display
+
 _WIDTH = 78
 
 
-def figure(value: float, places: int = 4) -> str:
-    """A number for a table."""
+#: Places of coefficients, where no standard error asks for more; and the most that they get.
+_PLACES, _MOST = 4, 9
+
+
+def places_of(*errors: Any) -> int:
+    """Places of the coefficients of a table: four, or as many as show two figures of the smallest standard error."""
+    return min(_MOST, max(_PLACES, *(display.share_places(one) for one in errors)))
+
+
+def figure(value: float, places: int = _PLACES) -> str:
+    """A number in a table, where all have the same places; only a huge one, of a fit that failed, has an exponent."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
-    if value != 0 and (abs(value) < 10.0 ** (-places) or abs(value) >= 1e7):
+    if abs(value) >= 1e7:
         return f"{value:.3e}"
-    return f"{value:.{places}f}"
+    text = f"{value:.{places}f}"
+    return text[1:] if text.startswith("-") and not text.strip("-0.") else text  # no "-0.000"
 
 
 def ratio(value: float) -> str:
-    """A ratio or the end of an interval, to three places."""
+    """A ratio, to three places."""
     return figure(value, 3)
 
 
@@ -34,9 +46,12 @@ def coefficients(rows: Iterable[Sequence[Any]], level: float, letter: str = "z",
     """Lines ``name coef std err z P>|z| [low high]``; the letter is that of the law, z or t."""
     tail = (1 - level) / 2
     heads = ["", figures, "std err", letter, f"P>|{letter}|", f"[{tail:.4g}", f"{1 - tail:.4g}]"]
+    listed = list(rows)
+    places = places_of([error for _, _, error, *_ in listed])
     cells = [heads]
-    for name, value, error, z, p, (low, high) in rows:
-        cells.append([name, figure(value), figure(error), figure(z, 3), p_value(p), figure(low, 3), figure(high, 3)])
+    for name, value, error, z, p, (low, high) in listed:
+        own = [figure(value, places), figure(error, places), figure(z, 3), p_value(p)]
+        cells.append([name, *own, figure(low, places - 1), figure(high, places - 1)])
     widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
     widths = [widths[0], *[max(width, 9) for width in widths[1:]]]
     return [
@@ -76,17 +91,17 @@ def summary(
             pending = None
     if pending is not None:
         facts.append(_fact(pending, half))
+    above = [*facts, "=" * width] if facts else []
     lines = [
         title.center(width).rstrip(),
         "=" * width,
-        *facts,
-        "=" * width,
+        *above,
         body[0],
         "-" * width,
         *body[1:],
         "=" * width,
     ]
-    return "\n".join([*lines, *(f"note: {note}" for note in notes)])
+    return "\n".join([*lines, *(f"Note: {note}." for note in notes)])
 
 
 def _fact(fact: tuple[str, str], width: int) -> str:

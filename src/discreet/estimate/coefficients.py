@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -146,17 +146,17 @@ class Coefficients(Result):
     def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
         del most  # a fit is read as a whole
         bounds = self.interval(level, method)
-        letter = self._letter
+        letter, places = self._letter, layout.places_of(self.std_error)
         heading = interval_heading(level, self.default_interval if method is None else method)
         return ResultTable(
             title=self.heading(),
             columns=(
                 labels("name", self.names),
-                Column("estimate", self.coefficients, self._figure, layout.figure),
-                Column("std_error", self.std_error, "std err", layout.figure),
+                Column("estimate", self.coefficients, self._figure, partial(layout.figure, places=places)),
+                Column("std_error", self.std_error, "std err", partial(layout.figure, places=places)),
                 Column(letter, self.z, write=layout.ratio),
                 Column("p_value", self.p_values, f"P>|{letter}|", layout.p_value),
-                Ends(heading, bounds, write=layout.ratio),
+                Ends(heading, bounds, write=partial(layout.figure, places=places - 1)),
             ),
             rows=len(self.names),
             facts=tuple(self.header()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
-from discreet.estimate.coefficient_table import figure, ratio
+from discreet.estimate.coefficient_table import figure, places_of
 from discreet.estimate.coefficients import Coefficients
 from discreet.estimate.intervals import checked_level
 from discreet.estimate.result import Result, frozen
@@ -99,9 +99,19 @@ class Comparison(Result):
             for m, fit in enumerate(self.methods)
         ]
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know about each fit, with its name; that one did not converge comes first."""
+        failed = [f"{name}: {fit.status}" for name, fit in self.fits.items() if not getattr(fit, "converged", True)]
+        return (*failed, *(f"{name}: {note}" for name, fit in self.fits.items() for note in fit.notes))
+
     def heading(self) -> str:
         """What is compared."""
-        return f"{len(self.fits)} fits side by side"
+        formulas = {getattr(fit, "formula", None) for fit in self.fits.values()}
+        sizes = {getattr(fit, "n", None) for fit in self.fits.values()}
+        named = "".join(f" of {one}" for one in formulas if one is not None and len(formulas) == 1)
+        rows = "".join(f", n = {one:,}" for one in sizes if one is not None and len(sizes) == 1)
+        return f"{len(self.fits)} fits{named} side by side{rows}"
 
     def _labels(self) -> list[str]:
         return [f"{fit}: {name}" for fit in self.methods for name in self.names]
@@ -113,24 +123,24 @@ class Comparison(Result):
         for row in cells:  # a coefficient is named once
             row[0] = row[0] if row[1] == self.methods[0] else ""
         header = ["", *(column.title for column in table.columns[1:])]
-        return display.aligned(header, cells, text_columns=2)
+        return "\n".join([table.title, "", display.aligned(header, cells, text_columns=2), *table.said()])
 
     def _table(self, level: float | None, method: str | None, most: int | None) -> ResultTable:
         del most  # a comparison is read as a whole
         rows = self.rows(level, method)
         level, method = self._chosen(level, method)
+        places, bounds = places_of(self.std_error), np.array([[row["low"], row["high"]] for row in rows])
         return ResultTable(
             title=self.heading(),
             columns=(
                 labels("name", [row["name"] for row in rows]),
                 labels("fit", [row["method"] for row in rows]),
-                Column("estimate", [row["estimate"] for row in rows], "coef", figure),
-                Column("std_error", [row["std_error"] for row in rows], "std err", figure),
-                Ends(
-                    interval_heading(level, method), np.array([[row["low"], row["high"]] for row in rows]), write=ratio
-                ),
+                Column("estimate", [row["estimate"] for row in rows], "coef", partial(figure, places=places)),
+                Column("std_error", [row["std_error"] for row in rows], "std err", partial(figure, places=places)),
+                Ends(interval_heading(level, method), bounds, write=partial(figure, places=places - 1)),
             ),
             rows=len(rows),
+            notes=self.notes,
         )
 
     def plot(
@@ -166,7 +176,12 @@ class Comparison(Result):
         """Plain data for JSON."""
         rows = [{k: display.plain(v) for k, v in row.items()} for row in self.rows(level, method)]
         bounds = self.interval(level, method)
-        return {"level": self._chosen(level, method)[0], "rows": rows, "interval": display.plain(bounds)}
+        return {
+            "level": self._chosen(level, method)[0],
+            "rows": rows,
+            "interval": display.plain(bounds),
+            "notes": list(self.notes),
+        }
 
 
 def compare(

@@ -132,14 +132,17 @@ class Contrast(Result):
         return f"{self.kind.capitalize()}{plural} of the {self.what}"
 
     def _labels(self) -> list[str]:
-        sign = " − " if self.kind == "difference" else "/"
+        sign = " − " if self.kind == "difference" else " / "
         return [sign.join(display.label_text(one) for one in pair) for pair in self.pairs]
 
     def _write(self, value: float) -> str:
         return display.measured(value)
 
     def _axis(self) -> Axis:
-        return Axis(self.kind, 1.0 if self.kind == "ratio" else 0.0)
+        return Axis(self.kind, 1.0, log=True) if self.kind == "ratio" else Axis(self.kind, 0.0)
+
+    def _picture_labels(self) -> list[str]:
+        return self._labels()
 
     def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
         shown = len(self.pairs) if most is None else min(len(self.pairs), 2 * most)
@@ -150,14 +153,15 @@ class Contrast(Result):
             columns=(
                 labels("first", [first for first, _ in self.pairs[:shown]]),
                 labels("second", [second for _, second in self.pairs[:shown]]),
-                Column("estimate", self.estimate[:shown], self.kind, self._write),
-                Column("std_error", self.std_error[:shown], "std. error", self._write),
+                Column("estimate", self.estimate[:shown], self.kind),
+                Column("std_error", self.std_error[:shown], "std. error"),
                 Column("p_value", self.p_values[:shown], "p", display.p_value),
-                Ends(interval_heading(level, chosen), self.interval(level, method)[:shown], write=self._write),
+                Ends(interval_heading(level, chosen), self.interval(level, method)[:shown]),
             ),
             rows=shown,
             more=(f"{left_out:,} more pairs",) if left_out else (),
             notes=self.notes,
+            measured=True,
         )
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:

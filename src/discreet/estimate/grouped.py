@@ -113,7 +113,8 @@ class GroupedFrequencies(Result, Mapping[Any, Frequencies]):
 
     def heading(self) -> str:
         """What was estimated, from what."""
-        return f"{self._first.heading().rsplit(', n =', 1)[0]}, {len(self)} groups, n = {int(self.n.sum()):,}"
+        groups = "1 group" if len(self) == 1 else f"{len(self)} groups"
+        return f"{self._first.heading().rsplit(', n =', 1)[0]}, {groups}, n = {int(self.n.sum()):,}"
 
     def _labels(self) -> Iterator[str]:
         for group in self.results:

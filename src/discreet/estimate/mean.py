@@ -63,7 +63,7 @@ def mean(
     Mean of the population, n = 1,000
     <BLANKLINE>
     statistic      n  estimate  std. error  95 % interval (wilson)
-    mean       1,000   5.59134    0.362953      4.88273 to 6.32538
+    mean       1,000     5.591       0.363          4.883 to 6.325
     """
     return column_statistic(
         "mean",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -51,6 +52,11 @@ class ModelTable(Shown):
         """Every coefficient of any fit, in the order in which they first appear."""
         return tuple(dict.fromkeys(name for fit in self.fits.values() for name in fit.names))
 
+    @cached_property
+    def _places(self) -> int:
+        """Of all figures: one less than in the table of a fit on its own."""
+        return layout.places_of(*(fit.std_error for fit in self.fits.values())) - 1
+
     def heading(self) -> str:
         """What is shown."""
         count = len(self.fits)
@@ -71,10 +77,10 @@ class ModelTable(Shown):
             "interval": f"{display.percent(self.level)} intervals",
             "p_value": "p values",
         }[self.below]
-        said = [f"in brackets: {brackets}"]
+        legend = f"in brackets: {brackets}"
         if self.stars:
-            said.append("* p < 0.05, ** p < 0.01, *** p < 0.001")
-        said += [f"{name}: {fit.status}" for name, fit in self.fits.items() if not getattr(fit, "converged", True)]
+            legend += "; * p < 0.05, ** p < 0.01, *** p < 0.001"
+        said = [f"{name}: {fit.status}" for name, fit in self.fits.items() if not getattr(fit, "converged", True)]
         return ResultTable(
             title=self.heading(),
             columns=(
@@ -83,6 +89,8 @@ class ModelTable(Shown):
             ),
             rows=len(first),
             notes=tuple(said),
+            ruled=2 * len(self.names),
+            legend=legend,
         )
 
     def _cells(self, fit: Coefficients, name: str) -> list[str]:
@@ -90,13 +98,14 @@ class ModelTable(Shown):
         if name not in fit.names:
             return ["", ""]
         place = fit.names.index(name)
-        value, p = layout.ratio(fit.coefficients[place]), float(fit.p_values[place])
+        write = partial(layout.figure, places=self._places)
+        value, p = write(fit.coefficients[place]), float(fit.p_values[place])
         if self.stars and not math.isnan(p):
             value += "*" * sum(p < bound for bound in _STARS)
         if self.below == "interval":
             low, high = fit.interval(self.level)[place]
-            return [value, f"[{layout.ratio(low)}, {layout.ratio(high)}]"]
-        figure = layout.p_value(p) if self.below == "p_value" else layout.ratio(fit.std_error[place])
+            return [value, f"[{write(low)}, {write(high)}]"]
+        figure = layout.p_value(p) if self.below == "p_value" else write(fit.std_error[place])
         return [value, f"({figure})"]
 
     def _footer(self) -> list[tuple[str, list[str]]]:

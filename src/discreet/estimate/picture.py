@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,8 +17,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def forest_of(table: ResultTable, axis: Axis, *, ax: Axes | None, title: str | None) -> Axes:
-    """Draw the rows of a table that has estimates and one column of intervals."""
+def forest_of(
+    table: ResultTable, axis: Axis, *, ax: Axes | None, title: str | None, labels: Sequence[str] | None = None
+) -> Axes:
+    """Draw the rows of a table: estimates with their intervals, or ranges, of which there may be two."""
     if table.more:
         raise EstimationError(
             f"a picture shows at most {MAX_SHOWN} quantities, and there are {' and '.join(table.more)}; "
@@ -25,10 +28,14 @@ def forest_of(table: ResultTable, axis: Axis, *, ax: Axes | None, title: str | N
         )
     words = [column for column in table.columns if column.text]
     rows = range(table.rows)
-    labels = [" · ".join(column.cell(row) for column in words) for row in rows]
-    ends = [column for column in table.columns if isinstance(column, Ends)][-1]
-    found = [column for column in table.columns if isinstance(column, Column) and column.name == "estimate"]
-    middle = np.asarray(found[0].values, float) if found else np.asarray(ends.bounds, float).mean(axis=1)
-    series = Series(ends.title, middle, np.asarray(ends.bounds, float), "o" if found else "")
+    if labels is None:
+        labels = [" · ".join(column.cell(row) for column in words) for row in rows]
+    ends = [column for column in table.columns if isinstance(column, Ends)]
+    if len(ends) == 1:
+        found = [column for column in table.columns if isinstance(column, Column) and column.name == "estimate"]
+        series = [Series(ends[0].title, np.asarray(found[0].values, float), np.asarray(ends[0].bounds, float))]
+    else:  # no point of a range is better than another
+        nowhere = np.full(table.rows, np.nan)
+        series = [Series(one.title, nowhere, np.asarray(one.bounds, float), "") for one in ends]
     title = table.title if title is None else title
-    return plot_forest(labels, [series], ax=ax, title=title, **axis._asdict())
+    return plot_forest(labels, series, ax=ax, title=title, **axis._asdict())

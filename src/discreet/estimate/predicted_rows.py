@@ -15,7 +15,7 @@ from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
 from discreet.estimate.moments import refuse_large
-from discreet.estimate.result import Result, frozen, written_interval
+from discreet.estimate.result import Axis, Result, frozen, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
 
 
@@ -35,6 +35,14 @@ class PredictedRows(Result):
     @abstractmethod
     def what(self) -> str:
         """What is predicted."""
+
+    @property
+    def _are_shares(self) -> bool:
+        """Whether what is predicted is a probability."""
+        return True
+
+    def _axis(self) -> Axis:
+        return Axis(self.what.lower(), percent=True) if self._are_shares else Axis(self.what.lower())
 
     @abstractmethod
     def _ends(self, quantile: float) -> Floats:
@@ -82,6 +90,7 @@ class PredictedRows(Result):
             ),
             rows=shown,
             more=(f"{size - shown:,} more rows",) if size > shown else (),
+            measured=not self._are_shares,
         )
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
@@ -104,7 +113,11 @@ class PredictedMeans(PredictedRows):
     @property
     def what(self) -> str:
         """What is predicted."""
-        return "Predicted probability" if self.scale == "probability" else "Predicted mean"
+        return "Predicted probability" if self._are_shares else "Predicted mean"
+
+    @property
+    def _are_shares(self) -> bool:
+        return self.scale == "probability"
 
     @property
     def degrees_of_freedom(self) -> float:

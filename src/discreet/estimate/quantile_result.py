@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -91,6 +92,15 @@ class Quantiles(Statistic):
 
     def _write_error(self, value: float) -> str:
         return display.measured(value)
+
+    @property
+    def _named_value(self) -> Callable[[float], str] | None:
+        if self.names:
+            return self._write
+        values = self.estimate[np.isfinite(self.estimate)]
+        if np.array_equal(values, values.round(3)):  # points of a grid, say, which have no error of their own
+            return partial(display.figure, places=display.measured_places([], values))
+        return None
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data, ready for JSON."""

@@ -38,6 +38,16 @@ class Ratios(Coefficients):
         return self.fit.names
 
     @property
+    def n(self) -> int:  # type: ignore[override]
+        """The rows of the fit."""
+        return self.fit.n
+
+    @property
+    def modelled(self) -> str | None:  # type: ignore[override]
+        """What was modelled."""
+        return self.fit.modelled
+
+    @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
         """What a reader should know."""
         return self.fit.notes
@@ -93,7 +103,7 @@ class Ratios(Coefficients):
         return "ratio"
 
     def _axis(self) -> Axis:
-        return Axis(self.what.lower(), 1.0)
+        return Axis(self.what.lower(), 1.0, log=True)
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""

@@ -34,11 +34,12 @@ _NAMED = 6
 
 
 class Axis(NamedTuple):
-    """What the horizontal axis of a picture shows: numbers of what, the one that means no effect, shares or not."""
+    """What the horizontal axis of a picture shows: numbers of what, the one that means no effect, shares or ratios."""
 
     quantity: str = ""
     reference: float | None = None
     percent: bool = False
+    log: bool = False
 
 
 #: Of every picture of frequencies.
@@ -192,7 +193,12 @@ class Result(Shown):
         from discreet.estimate.picture import forest_of
         from discreet.plots.forest import MAX_SHOWN
 
-        return forest_of(self._table(level, method, MAX_SHOWN), self._axis(), ax=ax, title=title)
+        table = self._table(level, method, MAX_SHOWN)
+        return forest_of(table, self._axis(), ax=ax, title=title, labels=self._picture_labels())
+
+    def _picture_labels(self) -> list[str] | None:
+        """What stands beside the lines of a picture; the words of the table by default."""
+        return None
 
     def _axis(self) -> Axis:
         """What a picture of the estimates shows."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +22,35 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-#: What LaTeX reads as a command, and what prints it.
+#: What LaTeX reads as a command, or prints as another sign in its old encoding, and what prints it.
 _LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
     "}": r"\}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "∞": r"$\infty$",
+    "ε": r"$\varepsilon$",
+    "δ": r"$\delta$",
+    "χ": r"$\chi$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "−": "$-$",
     **{sign: f"\\{sign}" for sign in "&%$#_"},
 }
+#: A hyphen before a figure is a minus.
+_MINUS = re.compile(r"(?<![\w.])-(?=[\d∞])")
+
+
+#: Below a table in which an estimate lies outside its interval.
+_IMPOSSIBLE = (
+    "an unbiased estimate can fall below 0 or above 1 by chance, and is left there so that sums stay right; its "
+    "interval keeps to shares that are possible, and so does not hold it"
+)
+_APART = "an estimate outside its interval was found by another method than the interval, which is the one to go by"
 
 
 @dataclass(frozen=True)
@@ -43,8 +65,8 @@ class Column:
         One entry per row.
     heading : str, optional
         Above the column where people read it; the name by default.
-    write : callable
-        An entry as text.
+    write : callable, optional
+        An entry as text; a figure in the places of the table by default.
     text : bool
         Whether it holds words, which are set to the left.
     """
@@ -52,7 +74,7 @@ class Column:
     name: str
     values: Sequence[Any] | NDArray[Any]
     heading: str | None = None
-    write: Callable[[Any], str] = display.number
+    write: Callable[[Any], str] | None = None
     text: bool = False
 
     @property
@@ -60,9 +82,9 @@ class Column:
         """Above the column where people read it."""
         return self.name if self.heading is None else self.heading
 
-    def cell(self, row: int) -> str:
+    def cell(self, row: int, places: int = 4) -> str:
         """One entry as text."""
-        return self.write(self.values[row])
+        return display.figure(self.values[row], places) if self.write is None else self.write(self.values[row])
 
     def series(self) -> dict[str, list[Any]]:
         """The column as plain Python values, by its name in a data frame."""
@@ -85,8 +107,8 @@ class Ends:
     bounds : array (rows, 2)
     names : tuple of str
         Of the two columns of a data frame.
-    write : callable
-        An end as text.
+    write : callable, optional
+        An end as text; a figure in the places of the table by default.
     empty : array of bool, optional
         Rows that no value is left for: the reports contradict the design.
     """
@@ -94,7 +116,7 @@ class Ends:
     heading: str
     bounds: Floats
     names: tuple[str, str] = ("low", "high")
-    write: Callable[[float], str] = display.number
+    write: Callable[[float], str] | None = None
     empty: NDArray[np.bool_] | None = None
     text: bool = False
 
@@ -103,10 +125,11 @@ class Ends:
         """Above the column where people read it."""
         return self.heading
 
-    def cell(self, row: int) -> str:
+    def cell(self, row: int, places: int = 4) -> str:
         """One interval as text."""
         gone = self.empty is not None and bool(self.empty[row])
-        return display.ends(self.bounds[row, 0], self.bounds[row, 1], empty=gone, write=self.write)
+        write = partial(display.figure, places=places) if self.write is None else self.write
+        return display.ends(self.bounds[row, 0], self.bounds[row, 1], empty=gone, write=write)
 
     def series(self) -> dict[str, list[Any]]:
         """Both ends, by their names in a data frame."""
@@ -145,6 +168,14 @@ class ResultTable:
         Of a fit, or tests that go with it: name and text.
     notes : tuple of str
         What a reader should know.
+    measured : bool
+        Whether figures are in units of their own, and not shares: which places they are written to.
+    folded : bool
+        Whether a text that is too wide for a terminal goes on below, with its labels again.
+    ruled : int, optional
+        The row above which a line is drawn, between estimates and what belongs to a whole column.
+    legend : str
+        What signs in the cells mean; stands below the table in print too.
     """
 
     title: str
@@ -153,19 +184,62 @@ class ResultTable:
     more: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
+    measured: bool = False
+    folded: bool = False
+    ruled: int | None = None
+    legend: str = ""
 
     def cells(self) -> list[list[str]]:
-        """Every row as text."""
-        return [[column.cell(row) for column in self.columns] for row in range(self.rows)]
+        """Every row as text; figures of one table have the same places."""
+        places = self._places()
+        return [[column.cell(row, places) for column in self.columns] for row in range(self.rows)]
+
+    def _places(self) -> int:
+        errors = self._column("std_error")
+        values = self._column("estimate")
+        known = [] if errors is None else errors.values
+        return (
+            display.measured_places(known, [] if values is None else values.values)
+            if self.measured
+            else (display.share_places(known))
+        )
+
+    def _column(self, name: str) -> Column | None:
+        found = (one for one in self.columns if isinstance(one, Column) and one.name == name and one.write is None)
+        return next(found, None)
+
+    def said(self) -> list[str]:
+        """What stands below the rows: what is left out, what goes with them, and what a reader should know."""
+        lines = [f"… and {what}" for what in self.more]
+        lines += [f"{name}: {text}" for name, text in self.facts]
+        return [*lines, *(f"Note: {note}." for note in (*filter(None, [self.legend]), *self.notes, *self._beside()))]
+
+    def _beside(self) -> tuple[str, ...]:
+        """Why an estimate lies outside its interval, where one does."""
+        points = self._column("estimate")
+        ends = [one for one in self.columns if isinstance(one, Ends) and one.names == ("low", "high")]
+        if points is None or not ends or self.rows == 0:
+            return ()
+        value, bounds = np.asarray(points.values, float), np.asarray(ends[0].bounds, float)
+        outside = (value < bounds[:, 0]) | (value > bounds[:, 1])  # false where an end is not known
+        impossible = outside & ((value < 0) | (value > 1))
+        if not outside.any():
+            return ()
+        if impossible.any() and not self.measured:
+            return (_IMPOSSIBLE,)
+        return (_APART,)
 
     def text(self) -> str:
         """For a terminal."""
         header = [column.title for column in self.columns]
         words = sum(column.text for column in self.columns)
-        lines = [self.title, "", display.aligned(header, self.cells(), text_columns=words)]
-        lines += [f"… and {what}" for what in self.more]
-        lines += [f"{name}: {text}" for name, text in self.facts]
-        return "\n".join([*lines, *(f"Note: {note}." for note in self.notes)])
+        width = display.WIDTH if self.folded else None
+        table = display.aligned(header, self.cells(), text_columns=words, width=width)
+        if self.ruled is not None:
+            lines = table.splitlines()
+            lines.insert(self.ruled + 1, "-" * max(map(len, lines)))
+            table = "\n".join(lines)
+        return "\n".join([self.title, "", table, *self.said()])
 
     def html(self) -> str:
         """For a notebook; everything that came from elsewhere is escaped."""
@@ -178,12 +252,20 @@ class ResultTable:
             return "<tr>" + "".join(f'<{tag} style="{s}">{escape(cell)}</{tag}>' for s, cell in pairs) + "</tr>"
 
         head = line("th", [column.title for column in self.columns])
-        body = "".join(line("td", row) for row in self.cells())
-        said = [" · ".join(f"{name}: {text}" for name, text in self.facts)] if self.facts else []
-        said += [f"… and {what}" for what in self.more] + [f"Note: {note}." for note in self.notes]
-        below = "".join(f"<p>{escape(one)}</p>" for one in said)
+        rows = [line("td", row) for row in self.cells()]
+        if self.ruled is not None:
+            rows.insert(self.ruled, "</tbody><tbody>")
+        body = "".join(rows)
+        below = "".join(f"<p>{escape(one)}</p>" for one in self._below())
         caption = f'<caption style="text-align:left;white-space:nowrap">{escape(self.title)}</caption>'
-        return f"<div><table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>{below}</div>"
+        table = f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"
+        return f'<div style="overflow-x:auto">{table}{below}</div>'
+
+    def _below(self) -> list[str]:
+        """What is said, in paragraphs: the facts of a fit are one."""
+        facts = [f"{name}: {text}" for name, text in self.facts]
+        others = [line for line in self.said() if line not in facts]
+        return [" · ".join(facts), *others] if facts else others
 
     def markdown(self) -> str:
         """A pipe table, as in GitHub's Markdown."""
@@ -198,12 +280,24 @@ class ResultTable:
         """A tabular for the package booktabs."""
 
         def line(cells: Sequence[str]) -> str:
-            safe = ("".join(_LATEX.get(sign, sign) for sign in one_line(cell)) for cell in cells)
-            return " & ".join(safe) + r" \\"
+            first, *others = map(_in_latex, cells)
+            # A bracket at the start of a line would be an option of the line above.
+            first = f"{{{first[0]}}}{first[1:]}" if first.startswith(("[", "*")) else first
+            return " & ".join([first, *others]) + r" \\"
+
+        def figures(row: Sequence[str]) -> list[str]:
+            pairs = zip(row, self.columns, strict=True)
+            return [cell if column.text else _MINUS.sub("−", cell) for cell, column in pairs]
 
         sides = "".join("l" if column.text else "r" for column in self.columns)
         head = line([column.title for column in self.columns])
-        body = [r"\toprule", head, r"\midrule", *map(line, self.cells()), r"\bottomrule"]
+        rows = [line(figures(row)) for row in self.cells()]
+        if self.ruled is not None:
+            rows.insert(self.ruled, r"\midrule")
+        body = [r"\toprule", head, r"\midrule", *rows, r"\bottomrule"]
+        if self.legend:
+            said = _in_latex(f"{self.legend[:1].upper()}{self.legend[1:]}.")
+            body.append(rf"\multicolumn{{{len(sides)}}}{{l}}{{\footnotesize {said}}} \\")
         return "\n".join([rf"\begin{{tabular}}{{{sides}}}", *body, r"\end{tabular}"])
 
     def frame(self) -> pd.DataFrame:
@@ -228,6 +322,11 @@ class ResultTable:
 
     def _series(self) -> dict[str, list[Any]]:
         return {name: values for column in self.columns for name, values in column.series().items()}
+
+
+def _in_latex(text: str) -> str:
+    """A text as LaTeX prints it."""
+    return "".join(_LATEX.get(sign, sign) for sign in one_line(text))
 
 
 def _listed(values: Sequence[Any] | NDArray[Any]) -> list[Any]:

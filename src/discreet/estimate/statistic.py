@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -296,9 +296,17 @@ class Statistic(Result):
     def _write(self, value: float) -> str:
         return display.amount(value) if self.what == "total" else display.measured(value)
 
+    @property
+    def _named_value(self) -> Callable[[float], str] | None:
+        """How estimates are written, where they are not figures like others."""
+        return None
+
+    @property
+    def _is_share(self) -> bool:
+        return self.two_valued is not None and self.two_valued[:2] == (0.0, 1.0) and self.what != "total"
+
     def _axis(self) -> Axis:
-        share = self.two_valued is not None and self.two_valued[:2] == (0.0, 1.0) and self.what != "total"
-        return SHARES if share else Axis(self._named)
+        return SHARES if self._is_share else Axis(self._named)
 
     def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
         shown = self.estimate.size if most is None else min(self.estimate.size, most)
@@ -311,13 +319,14 @@ class Statistic(Result):
             columns=(
                 *first,
                 Column("n", self.n[:shown], write=display.count),
-                Column("estimate", self.estimate[:shown], write=self._write),
-                Column("std_error", self.std_error[:shown], "std. error", self._write_error),
-                Ends(interval_heading(level, chosen), bounds, write=self._write, empty=self._empty(bounds)),
+                Column("estimate", self.estimate[:shown], write=self._named_value),
+                Column("std_error", self.std_error[:shown], "std. error"),
+                Ends(interval_heading(level, chosen), bounds, write=self._named_value, empty=self._empty(bounds)),
             ),
             rows=shown,
             more=(f"{left_out:,} more groups",) if left_out else (),
             notes=self.notes,
+            measured=not self._is_share,
         )
 
     def _empty(self, bounds: Floats) -> NDArray[np.bool_]:

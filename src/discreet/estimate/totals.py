@@ -82,13 +82,14 @@ class Totals(Result):
             title=self.heading(),
             columns=(
                 labels("value", [self.frequencies.channels.label(code) for code in range(shown)]),
-                Column("estimate", self.estimate[:shown], "total", display.amount),
-                Column("std_error", self.std_error[:shown], "std. error", display.amount),
-                Ends(interval_heading(level, "wald"), self.interval(level, method)[:shown], write=display.amount),
+                Column("estimate", self.estimate[:shown], "total"),
+                Column("std_error", self.std_error[:shown], "std. error"),
+                Ends(interval_heading(level, "wald"), self.interval(level, method)[:shown]),
             ),
             rows=shown,
             more=(f"{left_out:,} more values",) if left_out else (),
             notes=self.notes,
+            measured=True,
         )
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:

@@ -81,7 +81,7 @@ class ValueFrequency(Result):
         return (
             f"{display.label_text(self.label)}: {display.number(float(self))} "
             f"(std. error {display.number(self.std_error[0])}, {display.percent(level)} interval "
-            f"{display.ends(*bounds[0], empty=bool(self._empty(bounds)[0]))})"
+            f"{display.ends(*bounds[0], empty=bool(self._empty(bounds)[0]), write=display.number)})"
         )
 
     def _axis(self) -> Axis:

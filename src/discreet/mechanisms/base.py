@@ -14,6 +14,9 @@ from discreet.errors import DomainError, ManifestError, MechanismError
 from discreet.privacy import Guarantee
 from discreet.randomness import Randomness
 
+#: Kinds that people call otherwise than a manifest does.
+_CALLED = {"generalized": "generalised", "joint-view": "joint"}
+
 
 class Mechanism(ABC):
     """How values are randomised. A mechanism holds no random state and can be shared freely.
@@ -27,7 +30,7 @@ class Mechanism(ABC):
     @property
     def title(self) -> str:
         """What people call it."""
-        return f"{self.kind} response"
+        return f"{_CALLED.get(self.kind, self.kind)} response"
 
     @property
     @abstractmethod

@@ -186,7 +186,7 @@ class Guarantee:
             for prior in PRIORS:
                 low, high = self.belief_after(prior)
                 ends = f"{_percent(low, up=False)} and {_percent(high, up=True)}"
-                lines.append(f'  a belief of {prior:.0%} in "yes" to between {ends},')
+                lines.append(f'  a belief of {prior * 100:.0f} % in "yes" to between {ends},')
             lines[-1] = lines[-1].rstrip(",") + "."
         if self.delta > 0:
             among = _among(self.delta, total, whom, failing)
@@ -307,6 +307,9 @@ def _factor(epsilon: float) -> str:
     if epsilon > 30:
         return f"e^{_figure(epsilon)}"
     value = exp_bounds(epsilon)[1]
+    shown = f"{float(value):,.4g}"
+    if float(shown.replace(",", "")) >= value * (1 - Fraction(1, 10**12)):  # e^ln 3 is 3, not 3.001
+        return shown
     scale = Fraction(10) ** (3 - math.floor(math.log10(value)))
     return f"{float(math.ceil(value * scale) / scale):,.4g}"
 
@@ -316,6 +319,8 @@ def _percent(share: float, *, up: bool) -> str:
     digits = 1 if 0.0005 <= share <= 0.9995 or share in (0, 1) else 4
     scale = 10**digits
     rounded = (math.ceil if up else math.floor)(round(100 * share * scale, 6)) / scale
+    if rounded in (0, 100) and share not in (0, 1):
+        return f"almost {rounded:.0f} %"
     return f"{rounded:.{digits}f} %"
 
 

@@ -110,7 +110,7 @@ def test_several_coefficients_are_tested_at_once(fit):
     np.testing.assert_allclose(ratio.statistic, 2 * (fit.log_likelihood - small.log_likelihood), rtol=1e-7)
     np.testing.assert_allclose(ratio.p_value, stats.chi2.sf(ratio.statistic, 2), rtol=1e-10)
     assert 0.5 < wald.statistic / ratio.statistic < 2
-    assert "chi2(2)" in ratio.summary()
+    assert "χ²(2)" in ratio.summary()
     assert ratio.to_dict()["degrees_of_freedom"] == 2
     with pytest.raises(EstimationError, match="must be among x1, x2, x3, x4, not 'x9'"):
         fit.test(["x9"])
@@ -144,7 +144,7 @@ def test_survey_data_have_no_likelihood_ratio():
         weighted.covariance_of("cluster")
     with pytest.raises(EstimationError, match='must be one of "model"'):
         weighted.covariance_of("jackknife")
-    with pytest.raises(EstimationError, match='must be "wald" or "profile"'):
+    with pytest.raises(EstimationError, match='must be one of "wald", "profile", "score"'):
         weighted.interval(method="exact")
 
 

@@ -92,7 +92,7 @@ def noncompliance(
     share       of                                              estimate  std. error  95 % interval (likelihood-ratio)
     prevalence  carriers                                          0.8707      0.0411                  0.7906 to 0.9516
     honesty     carriers who follow the design, among carriers    0.6358      0.0173                  0.6026 to 0.6706
-    everybody complies: half chi2(1) = 249.4578, p = 1.705e-56
+    everybody complies: half χ²(1) = 249.4578, p = 1.705e-56
     """
     chosen = model_named(model)
     evasive = checked_evasive(evasive, chosen)

@@ -65,7 +65,7 @@ class ComplianceTest:
 
     def figures(self) -> str:
         """The statistic with its law, and the p value."""
-        law = f"{'half ' if self.boundary else ''}chi2({self.degrees_of_freedom})"
+        law = f"{'half ' if self.boundary else ''}χ²({self.degrees_of_freedom})"
         return f"{law} = {self.statistic:.4f}, p = {self.p_value:.4g}"
 
     def summary(self) -> str:

@@ -128,7 +128,7 @@ class CorrectedRegression(MEstimate):
         Means of ``∂E(y)/∂x_j``, or of the difference between 1 and 0 for columns that are one or the other; the average
         over unknown truths is corrected like everything else, and its own uncertainty is in the standard errors.
         """
-        return marginal_effects(self)
+        return marginal_effects(self).of(self)
 
     @property
     def _covariance_text(self) -> str:

@@ -228,7 +228,7 @@ class GroupedBounds(_Grouped[FrequencyBounds]):
 
     def _figures(self) -> Iterator[str]:
         for label, (low, high) in zip(self._labels(), self.identified.reshape(-1, 2), strict=True):
-            yield f"{label} {display.ends(low, high)}"
+            yield f"{label} {display.ends(low, high, write=display.number)}"
 
     def _axis(self) -> Axis:
         return SHARES

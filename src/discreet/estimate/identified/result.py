@@ -207,7 +207,8 @@ class FrequencyBounds(Result):
 
     def _figures(self) -> Any:
         for code in range(self.channels.truths):
-            yield f"{display.label_text(self.channels.label(code))} {display.ends(*self.identified[code])}"
+            found = display.ends(*self.identified[code], write=display.number)
+            yield f"{display.label_text(self.channels.label(code))} {found}"
 
     def _axis(self) -> Axis:
         return SHARES

@@ -16,7 +16,7 @@ from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.checks import checked_numbers
 from discreet.estimate.formulas.new_rows import is_table
-from discreet.estimate.likelihood import effects, goodness
+from discreet.estimate.likelihood import effects, goodness, inference
 from discreet.estimate.likelihood.effects import MarginalEffects, Predictions, Switches
 from discreet.estimate.likelihood.firth import Firth
 from discreet.estimate.likelihood.goodness import FittedReports, GoodnessOfFit
@@ -172,7 +172,10 @@ class BinaryRegression(LikelihoodFit):
             infinite where the reports do not bound it. (nan, nan): every value is rejected, the reports contradict
             the model. Not with weights or clusters.
         """
-        if not isinstance(method, str) or method != "score":
+        if method is not None:
+            choices = (*inference.INTERVALS, "score")
+            arguments.choice(method, "the interval method", choices, EstimationError)
+        if method != "score":
             return super().interval(level, method)
         from discreet.estimate.intervals import checked_level, two_sided_quantile
         from discreet.estimate.likelihood.score import ScoreTest
@@ -221,7 +224,7 @@ class BinaryRegression(LikelihoodFit):
             switched,
             self.degrees_of_freedom,
             effects.effect_notes(self.matrices),
-        )
+        ).of(self)
 
     @cached_property
     def _fitted(self) -> FittedReports:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.rows import Rows, Source
 from discreet.estimate.predicted_rows import PredictedRows
-from discreet.estimate.result import frozen
+from discreet.estimate.result import Axis, frozen
 
 #: Columns that are 0 or 1, each with the columns of the same category, itself among them: all of these are 0 before one
 #: of them becomes 1.
@@ -92,6 +92,10 @@ class MarginalEffects(Coefficients):
     estimate, covariance, std_error : array
     freedom : float
         Degrees of freedom of the fit: clusters minus strata, where there are any.
+    formula, modelled : str or None
+        Of the fit that they belong to.
+    n : int
+        Its rows, over which the effects are averaged.
     """
 
     names: tuple[str, ...]
@@ -99,6 +103,25 @@ class MarginalEffects(Coefficients):
     covariance: Floats
     freedom: float = math.inf
     notes: tuple[str, ...] = ()
+    formula: str | None = None
+    modelled: str | None = None
+    n: int = 0
+
+    def of(self, fit: Coefficients) -> MarginalEffects:
+        """The same effects, with what was fitted."""
+        return replace(self, formula=fit.formula, modelled=fit.modelled, n=fit.n)
+
+    def header(self) -> list[tuple[str, str]]:
+        """What a summary says about the model, as pairs of name and text."""
+        named = [("Formula", self.formula), ("Modelled", self.modelled), ("No. observations", f"{self.n:,}")]
+        return [(name, text) for name, text in named if text is not None]
+
+    @property
+    def _figure(self) -> str:
+        return "effect"
+
+    def _axis(self) -> Axis:
+        return Axis("average marginal effect", 0.0)
 
     @property
     def degrees_of_freedom(self) -> float:

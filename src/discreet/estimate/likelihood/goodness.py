@@ -60,7 +60,7 @@ class GoodnessOfFit(Shown):
         return "Hosmer–Lemeshow"
 
     def _figures(self) -> tuple[str, ...]:
-        return f"chi2({self.degrees_of_freedom}) = {self.statistic:.4f}", f"p = {self.p_value:.4g}"
+        return f"χ²({self.degrees_of_freedom}) = {self.statistic:.4f}", f"p = {self.p_value:.4g}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""

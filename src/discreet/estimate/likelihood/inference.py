@@ -116,11 +116,13 @@ class Test:
                 f"{self.degrees_of_freedom} coefficients together"
             )
         if math.isinf(self.denominator):
-            found = f"chi2({self.degrees_of_freedom}) = {self.statistic:.4f}"
+            found = f"χ²({self.degrees_of_freedom}) = {self.statistic:.4f}"
         else:
             ratio = f_statistic(self.statistic, self.degrees_of_freedom, self.denominator)
             found = f"F({self.degrees_of_freedom}, {self.denominator:g}) = {ratio:.4f}"
         return f"{self.method} test of {', '.join(self.names)}: {found}, p = {self.p_value:.4g}"
+
+    __str__ = summary
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

@@ -261,7 +261,7 @@ class MultinomialRegression(LikelihoodFit):
             covariance=frozen(jacobian @ self.covariance @ jacobian.T),
             freedom=self.degrees_of_freedom,
             notes=effect_notes(known),
-        )
+        ).of(self)
 
     @property
     def exponentiated(self) -> str | None:

@@ -221,7 +221,7 @@ class PredictorRegression(LikelihoodFit):
             return total
 
         known = (self.coefficients, self.covariance, names, self.degrees_of_freedom)
-        return averaged_effects(average, *known, effect_notes(self.matrices))
+        return averaged_effects(average, *known, effect_notes(self.matrices)).of(self)
 
     def _row_effects(
         self, theta: Floats, rows: ClassRows, link: Link, columns: Sequence[int], switched: Switches

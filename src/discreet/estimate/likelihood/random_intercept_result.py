@@ -202,7 +202,7 @@ class RandomInterceptRegression(Coefficients):
             return found
 
         known = (self.coefficients, self.covariance, [self.names[j] for j in columns], self.degrees_of_freedom)
-        return averaged_effects(average, *known, effect_notes(self.matrices))
+        return averaged_effects(average, *known, effect_notes(self.matrices)).of(self)
 
     def test_of_groups(self) -> Test:
         """Likelihood-ratio test of whether groups differ at all.
@@ -235,7 +235,7 @@ class RandomInterceptRegression(Coefficients):
         tested = []
         if self.sampling is None:
             test = self.test_of_groups()
-            tested = [("Groups differ", f"half chi2(1) = {test.statistic:.3f}, p = {test.p_value:.3g}")]
+            tested = [("Groups differ", f"half χ²(1) = {test.statistic:.3f}, p = {test.p_value:.3g}")]
         return [
             *((name, text) for name, text in named if text is not None),
             ("No. observations", f"{self.n:,}"),

@@ -102,13 +102,14 @@ class Replicated(Result):
             title=self.heading(),
             columns=(
                 labels("quantity", [display.label_text(name) for name in self.names[:shown]]),
-                Column("estimate", self.estimate[:shown], write=self._write),
-                Column("std_error", self.std_error[:shown], "std. error", self._write),
-                Ends(interval_heading(level, method or "wald"), bounds, write=self._write),
+                Column("estimate", self.estimate[:shown]),
+                Column("std_error", self.std_error[:shown], "std. error"),
+                Ends(interval_heading(level, method or "wald"), bounds),
             ),
             rows=shown,
             more=(f"{left_out:,} more",) if left_out else (),
             notes=self.notes,
+            measured=True,
         )
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ null bitmaps of private columns unless the plan says that blanks are public.
 from __future__ import annotations
 
 import difflib
+import json
 import math
 import threading
 from collections.abc import Sequence
@@ -31,6 +32,7 @@ from discreet.errors import DomainError, ReleaseError
 from discreet.manifest import Block
 from discreet.manifest.blocks import Cells
 from discreet.manifest.reading import decoded, report_type
+from discreet.manifest.tables import likely_delimiter
 from discreet.plain_text import one_line
 from discreet.publish.plan import Plan
 from discreet.publish.run.answers import ReadAs, encode_answers
@@ -66,6 +68,12 @@ class Layout:
         present = set(self.schema.names)
         for name in self.source_columns:
             if name not in present:
+                if self.text and (mark := likely_delimiter(self.schema.names)) is not None:
+                    shown = "a tab" if mark == "\t" else f'"{mark}"'
+                    raise ReleaseError(
+                        f"the CSV file has one column as the plan reads it, but it seems to be separated by {shown}: "
+                        f"say delimiter = {json.dumps(mark)} in the plan"
+                    )
                 close = difflib.get_close_matches(name, sorted(present), n=1)
                 hint = f'; did you mean "{one_line(close[0])}"?' if close else ""
                 raise ReleaseError(f'the table has no column "{name}", which the plan names{hint}')

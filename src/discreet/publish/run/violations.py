@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
@@ -29,6 +30,7 @@ class Violations:
     column: str
     first_row: int
     what: str
+    value: Any = field(default=None, repr=False)  # private: for whoever may see it, and never in a sentence
     rows: int = 0
     near: int = 0
     more: bool = False
@@ -40,6 +42,17 @@ class Violations:
         rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
         where = f'column "{self.column}": {at_least}{rows}, the first is row {self.first_row} (counted from 0)'
         return f"{where}: {self.what}{near}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, without the value."""
+        return {
+            "column": self.column,
+            "rows": self.rows,
+            "at_least": self.more,
+            "first_row": self.first_row,
+            "problem": self.what,
+            "near": self.near,
+        }
 
 
 def violations(source: Source, layout: Layout, blocks: tuple[Block, ...]) -> list[Violations]:
@@ -68,7 +81,8 @@ def _add(found: dict[str, Violations], block: Block, name: str, cells: pa.Array,
         return
     if name not in found:
         placed = error.at(column=name, first_row=first_row)
-        found[name] = Violations(name, placed.row if placed.row is not None else first_row, _what(placed))
+        row = first_row if placed.row is None else placed.row
+        found[name] = Violations(name, row, _what(placed), placed.value)
     one = found[name]
     plain = without_dictionary(cells)
     values = [] if pa.types.is_nested(plain.type) else pc.value_counts(plain)
@@ -113,7 +127,10 @@ def every_violation(source: Source, layout: Layout, blocks: tuple[Block, ...], f
     """The first error, extended to all columns and counts; it still holds the value for whoever may see it."""
     found = violations(source, layout, blocks)
     if sum(one.rows for one in found) <= 1:
+        first.violations = tuple(found)
         return first
     what = "column does" if len(found) == 1 else "columns do"
     listed = "; ".join(one.sentence() for one in found)
-    return DomainError(f"{len(found)} private {what} not fit the plan: {listed}", value=first.value)
+    every = DomainError(f"{len(found)} private {what} not fit the plan: {listed}", value=first.value)
+    every.violations = tuple(found)
+    return every
