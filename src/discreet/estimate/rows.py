@@ -226,15 +226,7 @@ class Rows:
 
     def _batch(self, columns: Mapping[str, Any], rows: slice, times: NDArray[np.int64] | None) -> Batch:
         codes, absent = self._codes(columns, rows)
-
-        def part(given: Any) -> Any:
-            if isinstance(given, list):
-                return [part(one) for one in given]
-            if isinstance(given, Real):
-                return np.full(rows.stop - rows.start, float(given))
-            return given[rows] if isinstance(given, pa.Array) else columns[given] if given is not None else None
-
-        aside = {role: part(given) for role, given in self._aside.items()}
+        aside = {role: _part(given, columns, rows) for role, given in self._aside.items()}
         if aside["weights"] is not None:  # no release is made with a blank weight: it is refused, not dropped
             name = _shown("weights", self._aside)
             aside["weights"] = checked_weights(aside["weights"], rows.stop - rows.start, rows.start, name)
@@ -283,6 +275,17 @@ class Rows:
                 "such rows out and counts them"
             )
         return np.asarray(np.logical_or.reduce(list(masks.values())))
+
+
+def _part(given: Any, columns: Mapping[str, Any], rows: slice) -> Any:
+    """What was given about all rows, for these; a function of its own, since one that calls itself from inside another
+    would keep a batch until the next collection of garbage.
+    """
+    if isinstance(given, list):
+        return [_part(one, columns, rows) for one in given]
+    if isinstance(given, Real):
+        return np.full(rows.stop - rows.start, float(given))
+    return given[rows] if isinstance(given, pa.Array) else columns[given] if given is not None else None
 
 
 def is_several(given: Any, release: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar, cast
@@ -18,15 +18,15 @@ from discreet.engines import Local
 from discreet.errors import EstimationError
 from discreet.estimate.columns import ReleaseColumn
 from discreet.estimate.formulas import Matrices, Sides, read_formula, read_terms
+from discreet.estimate.formulas.column_values import CountedRows
 from discreet.estimate.formulas.expression import calls_of, columns_of, quoted
 from discreet.estimate.formulas.group_intercepts import without_group
 from discreet.estimate.likelihood.random_intercept_result import RandomInterceptRegression
 from discreet.estimate.likelihood.result import LikelihoodFit
 from discreet.estimate.m_estimation.result import MEstimate
+from discreet.estimate.passes import rows_of
 from discreet.estimate.rows import Rows
-from discreet.estimate.values_of_parts import ValuesOf
 from discreet.manifest import Block, Release
-from discreet.manifest.over_parts import over_parts
 
 Fit = TypeVar("Fit", bound=LikelihoodFit | MEstimate | RandomInterceptRegression)
 
@@ -140,14 +140,8 @@ class Specification:
         sides = self.sides
         for name in self.randomised_predictors:
             sides = replace(sides, predictors=sides.without(name))
-        read = self.public or [self.outcome]
-        values = over_parts(self.release, ValuesOf(read))
-        return Matrices(
-            sides.predictors,
-            self.public,
-            lambda: self.release.batches(read),
-            values=None if values is None else lambda: iter(values),
-        )
+        read = rows_of(self.release, ReadColumns(self.public or [self.outcome]))
+        return Matrices(sides.predictors, self.public, read)
 
     def rows(self, answers: Sequence[ReleaseColumn], table: Sequence[str] = ()) -> Rows:
         """The rows, with the public columns and some more handed on, and the survey's weights and units."""
@@ -208,6 +202,17 @@ class Specification:
         dropped = (f"{rows.left_out:,} row{plural} with a missing value left out",) if rows.left_out else ()
         told = (*fit.notes, *dropped, *notes)
         return replace(fit, notes=told, formula=self.formula.strip(), modelled=self.modelled(family))
+
+
+@dataclass(frozen=True)
+class ReadColumns:
+    """Reads some columns of a release, or of a part of one."""
+
+    columns: Sequence[str]
+
+    def __call__(self, part: Release, _: int) -> Iterator[CountedRows]:
+        """Batch by batch."""
+        return (CountedRows(batch) for batch in part.batches(self.columns))
 
 
 def _quoted(level: Any) -> str:

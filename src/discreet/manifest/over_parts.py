@@ -16,14 +16,20 @@ from discreet.manifest.release import Release
 Work = Callable[[Release, int], Any]
 
 
+def lies_elsewhere(release: Release) -> bool:
+    """Whether the parts of a release are read somewhere else than here."""
+    engine = getattr(release, "engine", None)
+    return not (engine is None or engine.keeps_order or not release.manifest.files or release.path is None)
+
+
 def over_parts(release: Release, work: Work) -> list[Any] | None:
     """What a function gives for each part of a release, in their order.
 
     Worked out where the engine reads the parts; None when that is here, and there is nothing to gain.
     """
-    engine, files = getattr(release, "engine", None), release.manifest.files
-    if engine is None or engine.keeps_order or not files or release.path is None:
+    if not lies_elsewhere(release) or release.path is None:
         return None
+    engine, files = release.engine, release.manifest.files
     starts = dict(zip((file.name for file in files), accumulate((0, *(file.rows for file in files))), strict=False))
     table = FolderTable(release.path, list(starts))
     found: list[Any] | None = engine.over_parts(table, _OfPart(release.manifest, str(release.path), starts, work))

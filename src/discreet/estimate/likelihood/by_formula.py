@@ -18,7 +18,6 @@ from discreet.estimate.formulas import Matrices
 from discreet.estimate.likelihood.binary import BinaryRegression
 from discreet.estimate.likelihood.class_source import ClassStream
 from discreet.estimate.likelihood.designs import channel_matrix
-from discreet.estimate.likelihood.far_rows import FarRows
 from discreet.estimate.likelihood.fit import fit_binary
 from discreet.estimate.likelihood.links import link_named
 from discreet.estimate.likelihood.multinomial import MultinomialRegression, fit_multinomial
@@ -27,6 +26,7 @@ from discreet.estimate.likelihood.predictor import PredictorRegression, fit_pred
 from discreet.estimate.likelihood.rows import ArrayRows, Rows
 from discreet.estimate.likelihood.streaming import Batch, StreamRows, binary_regression_batches
 from discreet.estimate.likelihood.truth_given_report import Reporting
+from discreet.estimate.passes import FarRows
 from discreet.estimate.specification import Specification
 from discreet.manifest import Release
 

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import Any, Protocol
 
 import numpy as np
 
 from discreet.arguments import Floats
 from discreet.engines import Local
-from discreet.estimate.likelihood.far_rows import each_part
 from discreet.estimate.likelihood.sampling import SampleSums, Sampling
+from discreet.estimate.passes import summed
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,18 +122,18 @@ class Objective:
     def value(self, theta: Floats) -> float:
         """Log-likelihood: one pass."""
         self.passes += 1
-        return sum(each_part(self.source, _Value(self.model, theta))) / self.unit
+        return summed(self.source, _Value(self.model, theta)) / self.unit
 
     def terms(self, theta: Floats, curvature: str) -> Terms:
         """Log-likelihood, score and information: one pass."""
         self.passes += 1
-        total = reduce(add, each_part(self.source, _Terms(self.model, theta, curvature)))
+        total = summed(self.source, _Terms(self.model, theta, curvature))
         return Terms(total.value / self.unit, total.score / self.unit, total.information / self.unit)
 
     def moments(self, theta: Floats) -> Moments:
         """Both informations and the sums of squared scores: one pass."""
         self.passes += 1
-        return reduce(add, each_part(self.source, _Moments(self.model, theta)))
+        return summed(self.source, _Moments(self.model, theta))
 
 
 @dataclass(frozen=True, eq=False)

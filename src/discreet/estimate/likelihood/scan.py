@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError, NotIdentifiedError
-from discreet.estimate.likelihood.far_rows import each_part
 from discreet.estimate.likelihood.rows import Rows, Source, joined
+from discreet.estimate.passes import summed
 
 #: The probabilities of the reports under a true "no" and under a true "yes".
 Channel = tuple[tuple[float, ...], tuple[float, ...]]
@@ -135,7 +132,7 @@ class _Looking:
 def scan(source: Source, names: Sequence[str]) -> Scan:
     """Read all rows once; refuse what cannot be learned from."""
     size = len(names)
-    seen = reduce(add, each_part(source, _Looking(size)))
+    seen = summed(source, _Looking(size))
     n, informative, total = seen.n, seen.informative, seen.total
     gram, everything, low, high = seen.gram, seen.everything, seen.low, seen.high
     if n < size or size == 0:
@@ -230,7 +227,7 @@ def _refuse_collinear(gram: Floats, everything: Floats, source: Source, names: S
     if not dependent_columns(gram, _SUSPECT):
         return
     # The Gram matrix squares the condition number: look again with orthogonal factors before refusing.
-    dependent = _by_orthogonal_factors((rows.X, rows.tells) for rows in source.chunks())
+    dependent = dependent_columns(summed(source, _Triangles(len(names))).factor, _COLLINEAR, triangular=True)
     if not dependent:
         return
     column, others = dependent
@@ -252,14 +249,40 @@ def collinear(names: Sequence[str], column: int, others: Sequence[int]) -> Estim
     )
 
 
-def _by_orthogonal_factors(parts: Iterable[tuple[Floats, NDArray[np.bool_]]]) -> tuple[int, list[int]] | None:
-    """A dependent column, from the triangular factor of all rows, updated chunk by chunk."""
-    factor: Floats | None = None
-    for X, tells in parts:
-        used = X if tells.all() else X[tells]
-        factor = np.asarray(np.linalg.qr(used if factor is None else np.vstack([factor, used]), mode="r"))
-    assert factor is not None
-    return dependent_columns(factor, _COLLINEAR, triangular=True)
+@dataclass(frozen=True, eq=False)
+class Triangle:
+    """The triangular factor of some rows; that of the rows of two is the factor of both on top of each other."""
+
+    factor: Floats
+
+    @classmethod
+    def of(cls, rows: Floats) -> Triangle:
+        """Of a matrix."""
+        return cls(np.asarray(np.linalg.qr(rows, mode="r"), float))
+
+    @classmethod
+    def nothing(cls, columns: int) -> Triangle:
+        """Of no rows."""
+        return cls(np.zeros((0, columns)))
+
+    def __add__(self, other: Triangle) -> Triangle:
+        if not (len(self.factor) and len(other.factor)):
+            return self if len(self.factor) else other
+        return Triangle.of(np.vstack([self.factor, other.factor]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Triangles:
+    """The triangular factor of rows whose reports depend on the truth."""
+
+    columns: int
+
+    def __call__(self, chunks: Iterator[Rows]) -> Triangle:
+        found = Triangle.nothing(self.columns)
+        for rows in chunks:
+            tells = rows.tells
+            found = found + Triangle.of(rows.X if tells.all() else rows.X[tells])
+        return found
 
 
 def dependent_columns(matrix: Floats, tolerance: float, *, triangular: bool = False) -> tuple[int, list[int]] | None:
