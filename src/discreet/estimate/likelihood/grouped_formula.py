@@ -64,7 +64,7 @@ def grouped_yes_no_outcome(asked: Specification) -> RandomInterceptRegression:
         matrices=matrices,
         notes=(*_survey_notes(asked), *quadrature_note(found)),
     )
-    return asked.finished(fit, "binary", rows)
+    return asked.finished(fit, "binary")
 
 
 def _group_weights(asked: Specification, rows: Rows, starts: NDArray[np.intp]) -> Floats | None:

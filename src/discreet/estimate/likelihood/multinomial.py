@@ -8,7 +8,7 @@ predictors the score is ω − π, the observed information Cov(π) − Cov(ω) 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,12 +21,13 @@ from discreet.estimate.checks import checked_names
 from discreet.estimate.formulas.new_rows import is_table
 from discreet.estimate.likelihood.class_fit import fit_classes
 from discreet.estimate.likelihood.class_source import Seen, look
-from discreet.estimate.likelihood.effects import MarginalEffects
+from discreet.estimate.likelihood.effects import EffectSums, MarginalEffects
 from discreet.estimate.likelihood.multinomial_rows import ClassRows, class_labels, class_rows
-from discreet.estimate.likelihood.objective import Chunks, Terms
+from discreet.estimate.likelihood.objective import Terms
 from discreet.estimate.likelihood.result import LikelihoodFit
 from discreet.estimate.likelihood.rows import ArrayRows
 from discreet.estimate.likelihood.truth_given_report import missing_reporting, posterior
+from discreet.estimate.passes import Source, summed
 from discreet.estimate.predicted_rows import PredictedMeans
 from discreet.estimate.result import frozen
 
@@ -144,6 +145,23 @@ def class_effects(X: Floats, matrix: Floats, share: Floats, columns: Sequence[in
     return np.array(effects), np.array(jacobian)
 
 
+@dataclass(frozen=True, eq=False)
+class _Effects:
+    """The pass that adds up marginal effects."""
+
+    matrix: Floats
+    columns: tuple[int, ...]
+
+    def __call__(self, chunks: Iterator[ClassRows]) -> EffectSums:
+        count = (len(self.matrix) + 1) * len(self.columns)
+        found = EffectSums(np.zeros(count), np.zeros((count, self.matrix.size)), 0.0)
+        for rows in chunks:
+            weights = np.ones(rows.size) if rows.weights is None else rows.weights
+            own, slope = class_effects(rows.X, self.matrix, weights, self.columns)
+            found = found + EffectSums(own, slope, float(weights.sum()))
+        return found
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class MultinomialRegression(LikelihoodFit):
     """Multinomial logit of a randomised one-of-k answer; made by :func:`multinomial_regression`.
@@ -221,11 +239,8 @@ class MultinomialRegression(LikelihoodFit):
         Means over the rows of ``∂π_c/∂x_j = π_c (B_cj − Σ_k π_k B_kj)``, with delta-method standard errors.
         """
         columns = [int(j) for j in np.flatnonzero(~self.seen.constant)]
-        effects, jacobian = np.zeros(0), np.zeros((0, self.coefficients.size))
-        for rows in self.objective.source.chunks():
-            weights = np.ones(rows.size) if rows.weights is None else rows.weights
-            own, slope = class_effects(rows.X, self.matrix, weights / self.seen.total, columns)
-            effects, jacobian = (own, slope) if not effects.size else (effects + own, jacobian + slope)
+        found = summed(self.objective.source, _Effects(self.matrix, tuple(columns)))
+        effects, jacobian = found.effects / found.total, found.jacobian / found.total
         names = tuple(f"{c}: {self.columns[j]}" for c in self.classes for j in columns)
         return MarginalEffects(
             names=names, coefficients=frozen(effects), covariance=frozen(jacobian @ self.covariance @ jacobian.T)
@@ -275,7 +290,7 @@ def multinomial_regression(
 
 
 def fit_multinomial(
-    source: Chunks, channels: tuple[Floats, ...], columns: tuple[str, ...], classes: tuple[str, ...]
+    source: Source, channels: tuple[Floats, ...], columns: tuple[str, ...], classes: tuple[str, ...]
 ) -> MultinomialRegression:
     """Fit rows from any source."""
     return _fit(look(source, columns), channels, columns, classes)

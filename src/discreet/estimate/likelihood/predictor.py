@@ -26,13 +26,14 @@ from discreet.estimate.likelihood.averaged_effects import averaged_effects
 from discreet.estimate.likelihood.class_fit import fit_classes
 from discreet.estimate.likelihood.class_source import Seen, look
 from discreet.estimate.likelihood.effects import MarginalEffects
-from discreet.estimate.likelihood.links import link_named
+from discreet.estimate.likelihood.links import Link, link_named
 from discreet.estimate.likelihood.multinomial import class_probabilities
 from discreet.estimate.likelihood.multinomial_rows import ClassRows, class_labels, class_rows
-from discreet.estimate.likelihood.objective import Chunks, Terms
+from discreet.estimate.likelihood.objective import Terms
 from discreet.estimate.likelihood.outcomes import OutcomeModel, outcome_model
 from discreet.estimate.likelihood.result import LikelihoodFit
 from discreet.estimate.likelihood.rows import ArrayRows
+from discreet.estimate.passes import Source, summed
 from discreet.estimate.predicted_rows import PredictedMeans
 from discreet.estimate.result import frozen
 
@@ -126,6 +127,26 @@ class MixtureModel:
                 information[rows : rows + size, columns : columns + size] += Z.T @ (pull[:, None] * Z)
 
 
+@dataclass(frozen=True, eq=False)
+class _Effects:
+    """At every point the sum of slopes over rows and what is known about their truths, and of jumps between answers."""
+
+    model: MixtureModel
+    link: Link
+    points: Floats
+
+    def __call__(self, chunks: Iterator[ClassRows]) -> Floats:
+        sums = np.zeros((len(self.points), self.model.classes))
+        for rows in chunks:
+            weights = np.ones(rows.size) if rows.weights is None else rows.weights
+            for place, theta in enumerate(self.points):
+                _, posterior, _, eta = self.model._joint(theta, rows)
+                _, yes, slope = self.link.parts(eta)  # of the truth that the class would be, one column each
+                sums[place, 0] += weights @ np.sum(posterior * slope, axis=1)
+                sums[place, 1:] += weights @ (yes[:, 1:] - yes[:, :1])
+        return sums
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PredictorRegression(LikelihoodFit):
     """A regression of a public outcome on a randomised answer; made by :func:`predictor_regression`.
@@ -205,18 +226,11 @@ class PredictorRegression(LikelihoodFit):
         names = [*(self.names[j] for j in columns), *self.names[size : size + model.classes - 1]]
         link = None if self.family == "gaussian" else link_named(self.family)
 
-        def average(theta: Floats) -> Floats:
-            effects = theta[size : size + model.classes - 1]
+        def average(points: Floats) -> Floats:
             if link is None:
-                return np.concatenate([theta[columns], effects])
-            slope, jumps = 0.0, np.zeros(effects.size)
-            for rows in self.objective.source.chunks():
-                share = (np.ones(rows.size) if rows.weights is None else rows.weights) / self.seen.total
-                _, posterior, _, eta = model._joint(theta, rows)
-                slope += float(share @ np.sum(posterior * link.parts(eta)[2], axis=1))
-                yes = link.parts(eta)[1]  # the truth that the class would be, one column each
-                jumps += share @ (yes[:, 1:] - yes[:, :1])
-            return np.concatenate([slope * theta[columns], jumps])
+                return points[:, [*columns, *range(size, size + model.classes - 1)]]
+            sums = summed(self.objective.source, _Effects(model, link, points)) / self.seen.total
+            return np.hstack([sums[:, :1] * points[:, columns], sums[:, 1:]])
 
         return averaged_effects(average, self.coefficients, self.covariance, names)
 
@@ -258,17 +272,21 @@ def predictor_regression(
     if outcome is None:
         raise EstimationError("outcome is missing: one number per row")
     rows, channels = class_rows(X, y, mechanism, outcome=outcome, **about)
+    assert rows.outcome is not None
+    wrong = (rows.outcome != 0) & (rows.outcome != 1)
+    if family != "gaussian" and wrong.any():
+        raise EstimationError(f"outcome: {row_of(wrong, 0)} must be 0 or 1")
     columns = checked_names(names, X, rows.X.shape[1])
     source, labels = ArrayRows(rows), class_labels(classes, channels)
     return fit_predictor(source, columns, labels, family=family, truth=truth)
 
 
 def fit_predictor(
-    source: Chunks, columns: tuple[str, ...], classes: tuple[str, ...], *, family: str, truth: str = "covariates"
+    source: Source, columns: tuple[str, ...], classes: tuple[str, ...], *, family: str, truth: str = "covariates"
 ) -> PredictorRegression:
     """Fit rows from any source; arguments as for :func:`predictor_regression`."""
     family_model, size = outcome_model(family), len(columns)
-    seen = look(source if family == "gaussian" else YesNoOutcomes(source), columns)
+    seen = look(source, columns)
     if truth == "marginal" and not seen.constant[0]:
         raise EstimationError('truth="marginal" needs a constant first column in X')
     model = MixtureModel(family_model, len(classes), size, 1 if truth == "marginal" else size)
@@ -282,25 +300,6 @@ def fit_predictor(
         scale[: model.outcome_size - 1] /= spread
     fields = fit_classes(model, seen, metric, scale, full, start)
     return PredictorRegression(**fields, family=family, classes=classes, outcome_size=model.outcome_size, seen=seen)
-
-
-class YesNoOutcomes:
-    """A source whose outcomes are checked to be 0 or 1."""
-
-    def __init__(self, source: Chunks) -> None:
-        self._source = source
-
-    def chunks(self) -> Iterator[ClassRows]:
-        """All rows; a new pass each time."""
-        first_row = 0
-        for rows in self._source.chunks():
-            values = rows.outcome
-            assert values is not None
-            wrong = (values != 0) & (values != 1)
-            if wrong.any():
-                raise EstimationError(f"outcome: {row_of(wrong, first_row)} must be 0 or 1")
-            first_row += rows.size
-            yield rows
 
 
 def _least_squares(seen: Seen, size: int, start: Floats) -> float:

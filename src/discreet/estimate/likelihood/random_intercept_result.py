@@ -160,11 +160,12 @@ class RandomInterceptRegression(Coefficients):
         nodes, weights = np.polynomial.hermite_e.hermegauss(20)
         weights = weights / weights.sum()
 
-        def average(theta: Floats) -> Floats:
-            slope = 0.0
-            for node, weight in zip(nodes, weights, strict=True):
-                slope += weight * float(share @ self.link.parts(X @ theta[:-1] + theta[-1] * node)[2])
-            return np.asarray(slope * theta[columns])
+        def slope(theta: Floats) -> float:
+            slopes = [share @ self.link.parts(X @ theta[:-1] + theta[-1] * node)[2] for node in nodes]
+            return float(weights @ np.array(slopes))
+
+        def average(points: Floats) -> Floats:
+            return np.array([slope(theta) * theta[columns] for theta in points])
 
         return averaged_effects(average, self.coefficients, self.covariance, [self.names[j] for j in columns])
 
