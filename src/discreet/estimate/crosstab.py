@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,8 @@ from discreet.estimate.joint.channels import JointChannels, together
 from discreet.estimate.joint.independence import joint_independence_test
 from discreet.estimate.joint.table import JointTable, joint_table
 from discreet.estimate.paired import PairedChannels
-from discreet.estimate.rows import is_release
+from discreet.estimate.passes import summed
+from discreet.estimate.rows import Batch, Rows, is_release
 from discreet.estimate.tally import LabelIndex
 from discreet.mechanisms import GeneralizedResponse
 
@@ -170,12 +172,24 @@ def _column_of(release: Any, name: str) -> tuple[Channels, Any]:
             raise
     else:
         return column.channels, column
-    index = LabelIndex(f'"{name}"', missing_is_a_group=True)
-    for batch, _ in release.counted([name]):
-        index.encode(batch.column(0))
+    nothing: dict[str, Any] = {"weights": None, "strata": None, "clusters": None}
+    index = summed(Rows(release, release.rows, (), **nothing, groups=name).source(), _Labels(f'"{name}"'))
     labels = index.in_order()
     channels = _public(len(labels), [label for label, _ in labels], name)
     return channels, PublicColumn(name, index, [code for _, code in labels])
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """The labels of a public column."""
+
+    name: str
+
+    def __call__(self, batches: Iterator[Batch]) -> LabelIndex:
+        index = LabelIndex(self.name, missing_is_a_group=True)
+        for batch in batches:
+            index.encode(batch.groups)
+        return index
 
 
 def _column_in_memory(values: Any, mechanism: Any, designs: Any, labels: Any) -> tuple[Channels, Any]:

@@ -15,6 +15,7 @@ from functools import reduce
 from operator import add
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from discreet.errors import EstimationError
 from discreet.manifest import Release
 from discreet.manifest.over_parts import lies_elsewhere, over_parts, read_here
 
@@ -26,6 +27,8 @@ Read = Callable[[Release, int], Iterator[Any]]
 
 #: Bytes of rows that are kept from pass to pass; of more rows every pass reads them anew.
 HELD_BYTES = 1 << 27
+#: Sums by cluster or group that are sent from where rows are read to whoever adds them up.
+MOST_SENT = 1_000_000
 
 
 class Source(Protocol):
@@ -76,7 +79,7 @@ class FarRows:
 
     def each(self, work: Pass[Part]) -> list[Part]:
         """What a pass gives for the rows of each part, in the order of the parts."""
-        found = over_parts(self.release, _Of(self.read, work))
+        found = over_parts(self.release, _Of(self.read, work), add=True)
         return [work(self.chunks())] if found is None else found
 
 
@@ -173,6 +176,15 @@ class _After:
 
 def _each_changed(chunks: Iterator[Any], change: Callable[[Any], Iterable[Any]]) -> Iterator[Any]:
     return (made for chunk in chunks for made in change(chunk))
+
+
+def refuse_to_send(count: int, what: str) -> None:
+    """Refuse sums by so many clusters or groups; here there is no such limit."""
+    if count > MOST_SENT:
+        raise EstimationError(
+            f"there are more than {MOST_SENT:,} {what}, and their sums are too many to be sent from where the rows are "
+            "read; open the release without an engine to work on one machine, or use larger ones"
+        )
 
 
 def nbytes(*arrays: Any) -> int:

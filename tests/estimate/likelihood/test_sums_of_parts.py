@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import EstimationError
-from discreet.estimate.likelihood import class_source, even_sample, sampling
+from discreet.estimate import passes
+from discreet.estimate.likelihood import class_source, even_sample
 from discreet.estimate.likelihood.fit import fit_binary
 from discreet.estimate.likelihood.links import LINKS
 from discreet.estimate.likelihood.multinomial import fit_multinomial
@@ -138,7 +139,7 @@ def test_a_sample_is_the_same_for_any_cuts(monkeypatch):
 
 def test_too_many_clusters_do_not_travel(monkeypatch):
     """One sentence with the number and what to do instead; here there is no such limit."""
-    monkeypatch.setattr(sampling, "MOST_CLUSTERS", 50)
+    monkeypatch.setattr(passes, "MOST_SENT", 50)
     found, more = data(("clusters",))
     rows = checked_rows(found["X"], (found["y"] > 0).astype(int), 0.8, 0.7, **more)
     assert fit_binary(ArrayRows(rows), LINKS["logit"], NAMES).converged

@@ -108,7 +108,8 @@ def put_together(first: EncodedRows, second: EncodedRows) -> EncodedRows | None:
     if first.outcome is not None:
         outcome = pa.concat_arrays([first.outcome, second.outcome])
     codes = tuple(np.concatenate(pair) for pair in zip(first.codes, second.codes, strict=True))
-    seen = [*(column.combine_chunks() for column in public.columns), *([] if outcome is None else [outcome]), *codes]
+    known = [column.combine_chunks() for column in public.columns if not pa.types.is_null(column.type)]
+    seen = [*known, *([] if outcome is None else [outcome]), *codes]
     place, back = distinct_rows(seen, public.num_rows, public.num_rows)
     samples = (first.sample, second.sample)
     sums = {name: np.concatenate([getattr(one, name) for one in samples]) for name in ("weights", "squares", "times")}

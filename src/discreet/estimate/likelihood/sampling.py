@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
+from discreet.estimate.passes import refuse_to_send
 
 Ints = NDArray[np.int64]
 #: Numbers kept for the strata together, where every row is its own cluster (2^27 floats, 1 GB).
 _MAX_STRATUM_CELLS = 1 << 27
-#: Clusters whose sums travel, from where rows are read to whoever adds them up.
-MOST_CLUSTERS = 1_000_000
 #: The cluster's code in the key of a unit, which has the stratum's code above it.
 _LOW = (1 << 32) - 1
 
@@ -132,11 +131,7 @@ class SampleSums:
     def __getstate__(self) -> dict[str, Any]:
         """As it travels: without room, and not at any size."""
         clusters, strata = len(self._units.labels), len(self._strata.labels)
-        if clusters > MOST_CLUSTERS:
-            raise EstimationError(
-                f"there are more than {MOST_CLUSTERS:,} clusters, whose sums are too many to be sent; open the release "
-                "without an engine and fit it on one machine, or name larger clusters"
-            )
+        refuse_to_send(clusters, "clusters")
         count = clusters if self._has_clusters else strata
         trimmed = {"_sums": self._sums[:count], "_squares": self._squares[:strata], "_rows": self._rows[:strata]}
         return vars(self) | trimmed

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from discreet.engines.engine import Counted
 from discreet.errors import ReleaseError
 from discreet.estimate.replication.weights import Replicates
 from discreet.manifest import Block, Release, Survey
@@ -53,10 +52,6 @@ class Reweighted(Release):
         if column == self._name:
             raise ReleaseError("the weights are public")
         return self._release.block(column)
-
-    def counted(self, columns: Sequence[str]) -> Iterator[Counted]:
-        """The rows that count, each for itself."""
-        return ((batch, None) for batch in self.batches(columns))
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The rows that count, batch by batch."""
