@@ -194,7 +194,7 @@ class Specification:
 
     def finished(self, fit: Fit, family: str, *notes: str) -> Fit:
         """The fit with the formula, what it models, and how many rows were left out."""
-        left_out = self.release.rows - fit.n
+        left_out = self.release.rows - fit.n if self.missing == "drop" else 0
         plural = "s" if left_out != 1 else ""
         dropped = (f"{left_out:,} row{plural} with a missing value left out",) if left_out else ()
         told = (*fit.notes, *dropped, *notes)

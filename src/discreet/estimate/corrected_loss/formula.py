@@ -161,7 +161,8 @@ class _Work:
 
     def fit(self) -> CorrectedRegression:
         """Everything put together."""
-        columns, dropped = self.columns.randomised, self.release.rows - self.look.n
+        columns = self.columns.randomised
+        dropped = self.release.rows - self.look.n if self.missing == "drop" else 0
         notes = [f"{dropped:,} rows with a missing value were left out"] if dropped else []
         blanks = [column.name for column in columns if column.blank]
         if blanks:
