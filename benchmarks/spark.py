@@ -1,7 +1,8 @@
 """A release on two workers of Spark, against the same jobs with functions that do nothing.
 
 Everything runs in one session on a standalone cluster on loopback, in turns. ``discreet`` does more than the jobs it is
-compared with: it counts rows, reads every part once more for its digests, and writes a manifest.
+compared with: it counts rows, reads every part once more for its digests, and writes a manifest. Estimates that come
+back as sums are set beside those of one machine, which are the same.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def works(session: Any, folder: Path) -> dict[str, Callable[[], None]]:
     """What is timed, by name."""
     from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
-    from discreet import engines, release
+    from discreet import Release, engines, estimate, release
 
     engine, data = engines.Spark(session), (folder / "data").as_uri()
 
@@ -94,12 +95,23 @@ def works(session: Any, folder: Path) -> dict[str, Callable[[], None]]:
 
         return run
 
+    def asked(there: bool) -> Callable[[], None]:
+        def run() -> None:
+            opened = Release.open(folder / "keep", engine=engine if there else None)
+            estimate.frequencies(opened, "answer")
+            estimate.mean(opened, "id")
+            estimate.regression("answer ~ I(id / 1e6)", opened)
+
+        return run
+
     return {
         "copy": copy,
         "identity": one_job,
         "two identities": two_jobs,
         "keep": released("keep"),
         "shuffle": released("shuffle"),
+        "asked there": asked(True),
+        "asked here": asked(False),
     }
 
 
@@ -149,3 +161,7 @@ def compared(rows: int, took: dict[str, float]) -> Iterator[Result]:
         jobs = "an identity mapInArrow job" if order == "keep" else "the same two jobs with identity functions"
         yield at_most(work, jobs, MOST, took[order] / took[against], detail)
         yield at_most(work, "a plain copy with Spark", None, took[order] / took["copy"], detail)
+    there, here = took["asked there"], took["asked here"]
+    detail = f"there {there:.2f} s, here {here:.2f} s"
+    work = f"shares, a mean and a logit of {rows:.0e} rows on Spark, 2 workers"
+    yield at_most(work, "one machine", None, there / here, detail)

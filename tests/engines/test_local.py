@@ -1,4 +1,4 @@
-"""The four verbs of an engine, against plain Python."""
+"""The three verbs of an engine, against plain Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 from discreet import InputError, Randomness
 from discreet.engines import Local
 from discreet.engines.ahead import Ahead, Beside, ahead, side_by_side
-from discreet.engines.engine import repeated
 
 TOWNS = ["n", "s", None, "n", "e", "s", "n"]
 CODES = [0, 1, 1, 0, 2, 0, 0]
@@ -25,21 +24,8 @@ def batches(step):
         yield pa.record_batch({"town": towns, "count": CODES[start : start + step]})
 
 
-@pytest.mark.parametrize("step", [1, 2, 7])
-def test_counts_do_not_depend_on_how_rows_are_cut(step):
-    """Every combination that occurs, missing values among them, also where a key is itself called "count"."""
-    keys, counts = Local().count_by_key(batches(step), ["town", "count"])
-    found = {tuple(row.values()): n for row, n in zip(keys.to_pylist(), counts.tolist(), strict=True)}
-    assert found == Counter(zip(TOWNS, CODES, strict=True))
-    assert keys.column_names == ["town", "count"]
-    alone, counts = Local().count_by_key(batches(step), ["town"])
-    assert dict(zip(alone["town"].to_pylist(), counts.tolist(), strict=True)) == Counter(TOWNS)
-
-
-def test_no_batches_give_no_counts_and_the_start_of_a_sum():
+def test_no_batches_give_the_start_of_a_sum():
     """An empty table is an answer, not an error."""
-    keys, counts = Local().count_by_key([], ["town"])
-    assert (keys.num_rows, keys.column_names, counts.size) == (0, ["town"], 0)
     assert Local().sum([], lambda batch: batch.num_rows, 0) == 0
     assert list(Local().order_randomly([])) == []
 
@@ -124,14 +110,6 @@ def test_a_step_that_runs_ahead_gives_the_same_and_can_be_left():
     assert next(begun) == 0
     begun.close()
     assert closed == [100, 3, 10**9]
-
-
-def test_rows_come_back_from_counts():
-    """As many of each combination as were counted, however they are cut into batches."""
-    keys = pa.table({"town": ["n", None, "s"], "code": [1, 2, 3]})
-    for step in (1, 2, 100):
-        rows = [row for batch in repeated(keys, np.array([2, 0, 3]), step) for row in batch.to_pylist()]
-        assert rows == [{"town": "n", "code": 1}] * 2 + [{"town": "s", "code": 3}] * 3
 
 
 @pytest.mark.parametrize("threads", [False, True])

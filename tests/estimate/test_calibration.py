@@ -474,52 +474,6 @@ def test_timestamps_keep_their_figures():
     np.testing.assert_allclose(ours, near, rtol=1e-6)
 
 
-class Counting:
-    """A release that hands out equal rows as one, with how often they occur, as engines do that count elsewhere."""
-
-    def __init__(self, release):
-        self._release = release
-
-    def __getattr__(self, name):
-        return getattr(self._release, name)
-
-    def counted(self, columns):
-        table = self._release.to_arrow(columns)
-        grouped = table.append_column("rows", pa.array(np.ones(table.num_rows, int))).group_by(list(columns))
-        found = grouped.aggregate([("rows", "sum")])
-        order = np.random.default_rng(1).permutation(found.num_rows)
-        for part in np.array_split(order, min(3, order.size)):
-            rows = found.take(part)
-            batch = rows.select(list(columns)).combine_chunks().to_batches()[0]
-            yield batch, rows["rows_sum"].to_numpy()
-
-
-@pytest.mark.parametrize("name", ["mean", "groups", "total", "frequencies", "crosstab"])
-def test_rows_that_were_counted_elsewhere(name):
-    """Equal rows as one, each with its number: the same weights, estimates and errors as row by row."""
-    rng = np.random.default_rng(8)
-    n = 900
-    rows = pa.table(
-        {
-            "region": np.where(rng.random(n) < 0.4, "north", "south"),
-            "age": rng.integers(20, 25, n),
-            "school": (np.arange(n) // 30).astype(str),
-            "w": rng.integers(1, 3, n).astype(float),
-            "cheated": np.where(rng.random(n) < 0.3, "yes", "no"),
-            "hours": rng.integers(0, 4, n).astype(float),
-            "weight_kg": np.full(n, 50.0),
-        }
-    )
-    private = release(rows, Plan.parse(PLAN), randomness=Randomness.seeded(3))
-    totals = {"region": {"north": 700, "south": 300}, "age": 22_100.0}
-    counting = Counting(private)
-    here, there = calibrate(private, totals), calibrate(counting, totals)
-    np.testing.assert_allclose(here.multipliers, there.multipliers, rtol=1e-9)
-    one, other = (QUESTIONS[name](source, weights=given) for source, given in ((private, here), (counting, there)))
-    np.testing.assert_allclose(one.estimate, other.estimate, rtol=1e-9)
-    np.testing.assert_allclose(one.covariance, other.covariance, rtol=1e-7, atol=1e-15)
-
-
 def test_a_view_is_not_saved(tmp_path):
     """A manifest is of the rows as they were released: one sentence, and no file."""
     view = calibrate(released(), PUBLIC).release

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from discreet import EstimationError, Plan, Randomness, Release, estimate, release
-from discreet.estimate.likelihood import by_formula
+from discreet.estimate import passes
 from discreet.mechanisms import BinaryResponse
 
 PLAN = """
@@ -184,7 +184,7 @@ def test_missing_values_are_refused_or_dropped_and_counted():
 def test_streaming_gives_the_same_fit(released, monkeypatch):
     """Batch by batch or in memory: the same coefficients."""
     plain = estimate.regression("cheated ~ age + C(sex)", released)
-    monkeypatch.setattr(by_formula, "IN_MEMORY_ROWS", 100)
+    monkeypatch.setattr(passes, "HELD_BYTES", 0)
     streamed = estimate.regression("cheated ~ age + C(sex)", released)
     assert np.allclose(plain.coefficients, streamed.coefficients, rtol=1e-6)
     assert streamed.passes <= 15

@@ -7,7 +7,10 @@ import pytest
 
 from discreet import EstimationError, Release, engines, estimate
 from discreet.audit import audit
+from discreet.estimate.likelihood import even_sample
 from discreet.manifest.folder import FolderTable
+from discreet.manifest.over_parts import over_parts
+from tests.estimate.questions_of_parts import DROP, QUESTIONS, REGRESSIONS, released_in_parts
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::ResourceWarning")
 
@@ -24,15 +27,19 @@ def there(shuffled, engine):
     return Release.open(shuffled, engine=engine)
 
 
-@pytest.fixture
-def no_rows_here(monkeypatch):
-    """Whoever reads rows of the release in this process fails."""
+def refuse_rows(monkeypatch):
+    """Whoever reads rows of a release in this process fails."""
 
     def refuse(*_):
         raise AssertionError("rows were read here")
 
     monkeypatch.setattr(FolderTable, "batches", refuse)
-    monkeypatch.setattr(engines.spark, "repeated", refuse)
+
+
+@pytest.fixture
+def no_rows_here(monkeypatch):
+    """From now on."""
+    refuse_rows(monkeypatch)
 
 
 def same(theirs, mine):
@@ -41,7 +48,7 @@ def same(theirs, mine):
     np.testing.assert_allclose(theirs.std_error, mine.std_error, atol=1e-10, rtol=0)
 
 
-QUESTIONS = {
+COUNTS = {
     "frequencies": lambda one: estimate.frequencies(one, "k"),
     "grouped frequencies": lambda one: estimate.frequencies(one, "x", by="region")["n"],
     "weighted frequencies": lambda one: estimate.frequencies(one, "x", weights="w"),
@@ -51,10 +58,10 @@ QUESTIONS = {
 }
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("question", COUNTS)
 def test_counts_are_made_there(question, here, there, request):
     """And identical: the driver reads no row and rebuilds none."""
-    ask = QUESTIONS[question]
+    ask = COUNTS[question]
     mine = ask(here)
     request.getfixturevalue("no_rows_here")
     same(ask(there), mine)
@@ -80,12 +87,67 @@ def test_an_audit_reads_the_parts_there(here, there, request):
     assert {finding.subject: finding.verdict for finding in mine.findings}["cells"] == "ok"
 
 
-def test_what_needs_all_rows_reads_them_here(here, there):
-    """A penalty, a transform of all values, effects: the same figures."""
-    same(*(estimate.regression("x ~ region", one, penalty="firth") for one in (there, here)))
-    mine, theirs = (estimate.regression("x ~ scale(age)", one) for one in (here, there))
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory, engine):
+    """A survey in three parts, made on one machine: read here, and by Spark."""
+    out = released_in_parts(tmp_path_factory.mktemp("survey") / "out", True)
+    return Release.open(out), Release.open(out, engine=engine)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["mean of numbers with noise", "mean by town", "quantile of public numbers"],
+)
+def test_means_of_numbers_are_summed_there(question, survey, monkeypatch):
+    """Of numbers that differ in every row, with weights, strata and clusters: no row is read here."""
+    here, there = survey
+    mine = QUESTIONS[question](here)
+    refuse_rows(monkeypatch)
+    theirs = QUESTIONS[question](there)
     same(theirs, mine)
-    same(theirs.marginal_effects(), mine.marginal_effects())
+    assert theirs.summary() == mine.summary()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["classes", "yes/no on an answer", "corrected", "corrected, linear"],
+)
+def test_regressions_with_strata_and_clusters_are_summed_there(name, survey, monkeypatch):
+    """Of several classes, on a randomised predictor and through the corrected loss; marginal effects too."""
+    here, there = survey
+    monkeypatch.setattr(even_sample, "SAMPLE", 500)  # fewer than there are rows: the climb passes over the parts
+    formula, options = REGRESSIONS[name]
+    mine = estimate.regression(formula, here, **options, **DROP)
+    wanted = mine.marginal_effects()
+    refuse_rows(monkeypatch)
+    theirs = estimate.regression(formula, there, **options, **DROP)
+    same(theirs, mine)
+    same(theirs.marginal_effects(), wanted)
+    assert theirs.summary() == mine.summary()
+
+
+def test_sums_of_many_parts_are_added_up_there(survey, monkeypatch):
+    """Two at a time, on the executors, in the order of the parts: few come back however many parts there are."""
+    here, there = survey
+
+    def rows(part, first_row):
+        return [(first_row, sum(batch.num_rows for batch in part.batches(["x"])))]
+
+    monkeypatch.setattr(engines.spark, "AT_ONCE", 2)
+    alone = over_parts(there, rows)
+    assert [first for [(first, _)] in alone] == [0, 1_100, 2_200]
+    assert over_parts(there, rows, add=True) == [alone[0] + alone[1], alone[2]]
+    same(estimate.frequencies(there, "c"), estimate.frequencies(here, "c"))
+
+
+def test_a_penalty_is_summed_there_and_residuals_are_read_here(here, there, monkeypatch):
+    """What has one number for every row, or needs all rows at once, is the same in the time of one machine."""
+    mine, theirs = estimate.regression("x ~ region", here), estimate.regression("x ~ region", there)
+    np.testing.assert_allclose(theirs.residuals(), mine.residuals(), atol=1e-10, rtol=0)
+    np.testing.assert_allclose(theirs.interval(method="score"), mine.interval(method="score"), atol=1e-6, rtol=0)
+    penalised = estimate.regression("x ~ region", here, penalty="firth")
+    refuse_rows(monkeypatch)
+    same(estimate.regression("x ~ region", there, penalty="firth"), penalised)
 
 
 def test_what_is_wrong_is_one_sentence(there):

@@ -14,10 +14,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet import InputError, ManifestError, Randomness, Release, ReleaseError, engines, release
+from discreet import (
+    InputError,
+    ManifestError,
+    Randomness,
+    Release,
+    ReleaseError,
+    engines,
+    estimate,
+    limits,
+    release,
+)
 from discreet.engines.spark import _Quiet
 from discreet.publish.run.distributed import Randomise
-from tests.spark.truth import by_id, plan, write_truth
+from tests.spark.truth import PLAN_FILE, by_id, plan, write_truth
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::ResourceWarning")
 
@@ -128,8 +138,15 @@ def test_a_killed_driver_leaves_no_release(data, cluster, engine, tmp_path):
     assert os.listdir(tmp_path) == ["out"]
 
 
+def verdict_on_cells(folder):
+    """What an audit says about digests."""
+    from discreet.audit import audit
+
+    return {finding.subject: finding.verdict for finding in audit(Release.open(folder)).findings}["cells"]
+
+
 def test_a_month_is_added_on_spark(kept, data, engine, tmp_path):
-    """New parts beside the old ones, which stay; digests of all; a release of one machine is added to there."""
+    """New parts beside the old ones, which stay; digests of all; one machine adds to it too."""
     write_truth(tmp_path / "more", 6_000, 2)
     out, months = tmp_path / "out", [data, tmp_path / "more"]
     for number, month in enumerate(months):
@@ -141,13 +158,42 @@ def test_a_month_is_added_on_spark(kept, data, engine, tmp_path):
     assert opened.to_arrow(["id"]).column(0).to_numpy()[60_000:].max() == 5_999
     done = release(tmp_path / "more", plan("keep", rows_per_person=1), out, append=True, ledger=None)
     assert done.rows == 72_000
-    from discreet.audit import audit
+    assert verdict_on_cells(out) == "ok"
 
-    assert {finding.subject: finding.verdict for finding in audit(Release.open(out)).findings}["cells"] == "ok"
-    release(tmp_path / "more", plan("keep"), tmp_path / "here", ledger=None)
-    with pytest.raises(ReleaseError, match="released on one machine"):
-        release(tmp_path / "more", plan("keep"), tmp_path / "here", engine=engine, append=True, ledger=None)
-    assert Release.open(tmp_path / "here").rows == 6_000
+
+@pytest.mark.parametrize("order", ["keep", "shuffle"])
+def test_spark_adds_to_a_release_of_one_machine(order, engine, cluster, tmp_path):
+    """In the types of the parts that are there, which stay as they are; then one machine goes on, and so does Spark."""
+    from typer.testing import CliRunner
+
+    from discreet.cli.app import app
+
+    write_truth(tmp_path / "more", 6_000, 2)
+    out, chosen = tmp_path / "out", plan(order)
+    release(tmp_path / "more", chosen, out, ledger=None)
+    first = Release.open(out)
+    before, schema = first.manifest.files, pq.read_schema(out / "part-00000.parquet")
+    if order == "keep":
+        release(tmp_path / "more", chosen, out, engine=engine, append=True, ledger=None)
+    else:
+        (tmp_path / "plan.toml").write_text(PLAN_FILE)
+        asked = [str(tmp_path / "more"), str(tmp_path / "plan.toml"), "-o", str(out), "--append", "--no-ledger"]
+        done = CliRunner().invoke(app, ["release", *asked, "--engine", "spark", "--master", cluster.url])
+        assert done.exit_code == 0, done.output
+    opened = Release.open(out)
+    assert opened.rows == 12_000
+    assert opened.manifest.files[: len(before)] == before
+    assert len(opened.manifest.files) > len(before) + 1
+    for file in opened.manifest.files:
+        assert pq.read_schema(out / file.name).equals(schema)
+    assert sorted(opened.to_arrow(["id"]).column(0).to_pylist()) == sorted([*range(6_000)] * 2)
+    assert verdict_on_cells(out) == "ok"
+    assert release(tmp_path / "more", chosen, out, append=True, ledger=None).rows == 18_000
+    if order == "shuffle":
+        done = release(tmp_path / "more", chosen, out, engine=engine, append=True, ledger=None)
+        assert done.rows == 24_000
+    assert verdict_on_cells(out) == "ok"
+    assert sorted(os.listdir(tmp_path)) == sorted({"more", "out"} | ({"plan.toml"} if order == "shuffle" else set()))
 
 
 def test_a_task_stays_in_memory(session, data, tmp_path):
@@ -187,6 +233,15 @@ def test_what_spark_is_given_can_be_wrong(data, session, engine, tmp_path):
         session.conf.set(name, before)
 
 
+def test_more_parts_than_a_folder_may_have_are_not_published(engine, tmp_path, monkeypatch):
+    """Whoever kept the order of very many partitions would have a release that cannot be opened."""
+    write_truth(tmp_path / "data", 12_000, 1)
+    monkeypatch.setattr(limits, "FOLDER_PARTS", 1)
+    with pytest.raises(ReleaseError, match=r"parts are more than the 1 that a folder may have.*larger partitions"):
+        release(tmp_path / "data", plan("keep"), tmp_path / "out", engine=engine, ledger=None)
+    assert os.listdir(tmp_path) == ["data"]
+
+
 def test_a_source_that_changes_is_not_released(data, engine, tmp_path, monkeypatch):
     """A file grows between counting and reading: rows read and staged differ, and there is no manifest."""
     write_truth(tmp_path / "data", 6_000, 2)
@@ -216,6 +271,12 @@ def test_parts_of_the_release_that_are_missing_or_changed_are_refused(shuffled, 
     part.unlink()
     with pytest.raises(ManifestError, match=r"part-00001\.parquet is missing"):
         Release.open(tmp_path / "out", engine=engine)
+    shutil.copy(shuffled / part.name, part)
+    opened = Release.open(tmp_path / "out", engine=engine)
+    part.unlink()
+    with pytest.raises(ReleaseError, match=r"part-00001\.parquet") as caught:
+        estimate.frequencies(opened, "x")
+    assert "\n" not in str(caught.value)
 
 
 def dependence(ids, cells=20):

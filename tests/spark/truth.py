@@ -30,6 +30,26 @@ def plan(order: str = "shuffle", **budget: Any) -> dict[str, Any]:
     }
 
 
+#: The plan for a random order, as a file holds it.
+PLAN_FILE = """
+format = 1
+[budget]
+epsilon = 20.0
+[[public]]
+columns = ["id", "region", "age", "w"]
+[[private]]
+columns = ["x"]
+domain = { binary = ["no", "yes"] }
+mechanism = "randomized-response"
+epsilon = 1.0
+[[private]]
+columns = ["k"]
+domain = { categorical = { from = 0, to = 299 } }
+mechanism = "randomized-response"
+epsilon = 3.0
+"""
+
+
 def write_truth(folder: Path, rows: int = ROWS, files: int = FILES) -> None:
     """A sorted table in several files, with a public number that is another one in every row."""
     rng = np.random.default_rng(1)

@@ -1,7 +1,7 @@
-"""Where the work runs: four verbs on Arrow record batches, and nothing else.
+"""Where the work runs: three verbs on Arrow record batches, and nothing else.
 
-An engine maps batches, puts rows into random order, counts by key and adds parts up. Whoever learns from a table says
-what one batch gives and how two parts are put together, and never where that happens.
+An engine maps batches, puts rows into random order and adds parts up, counts among them. Whoever learns from a table
+says what one batch gives and how two parts are put together, and never where that happens.
 """
 
 from discreet.engines.engine import Engine

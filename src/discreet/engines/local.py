@@ -1,4 +1,4 @@
-"""The four verbs on this machine, one batch after the other or several at once."""
+"""The three verbs on this machine, one batch after the other or several at once."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from discreet import arguments
 from discreet.engines.ahead import side_by_side
@@ -42,9 +40,6 @@ class Local(Engine):
     [2, 1]
     >>> engine.sum(batches, lambda batch: batch.num_rows, 0)
     3
-    >>> keys, counts = engine.count_by_key(batches, ["town"])
-    >>> keys.to_pydict(), counts
-    ({'town': ['n', 's']}, array([2, 1]))
     >>> sum(batch.num_rows for batch in engine.order_randomly(batches))
     3
     """
@@ -87,21 +82,6 @@ class Local(Engine):
         order = permutation(table.num_rows, resolve(randomness))
         yield from table.take(pa.array(order)).to_batches(max_chunksize=max(batch.num_rows for batch in held) or 1)
 
-    def count_by_key(
-        self, batches: Iterable[pa.RecordBatch], columns: Sequence[str]
-    ) -> tuple[pa.Table, NDArray[np.int64]]:
-        """The combinations of values that occur, in the order of first appearance, and how many rows have each.
-
-        A missing value is one more value.
-        """
-        names = list(columns)
-        parts = list(self.map_batches(batches, lambda batch: _counted(batch, names)))
-        if not parts:
-            return pa.table({name: pa.array([], pa.null()) for name in names}), np.zeros(0, np.int64)
-        merged = _grouped(pa.concat_tables(parts, promote_options="permissive"))
-        counts = merged.column(len(names)).to_numpy()
-        return merged.select(range(len(names))).rename_columns(names), counts
-
     def sum(self, batches: Iterable[Item], part: Callable[[Item], Part], start: Part) -> Part:
         """``start + part(first) + part(second) + …``: anything that can be added."""
         total: Any = sum(self.map_batches(batches, part), start)  # type: ignore[call-overload]  # whatever has a +
@@ -113,21 +93,3 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _counted(batch: pa.RecordBatch, names: list[str]) -> pa.Table:
-    """The counts of one batch; dictionaries are read out, since each batch has its own."""
-    keys = [_plain(batch.column(name)) for name in names]
-    ones = pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows)
-    return _grouped(pa.table([*keys, ones], names=[str(place) for place in range(len(names) + 1)]))
-
-
-def _grouped(table: pa.Table) -> pa.Table:
-    """One row for each combination of all columns but the last, which is added up. Columns go by their place."""
-    *keys, last = table.column_names
-    summed = table.group_by(keys, use_threads=False).aggregate([(last, "sum")])
-    return summed.select([*keys, f"{last}_sum"]).rename_columns([*keys, last])
-
-
-def _plain(column: pa.Array) -> pa.Array:
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column

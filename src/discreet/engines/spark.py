@@ -1,4 +1,4 @@
-"""The four verbs on Apache Spark, by data frames and ``mapInArrow`` only; no type of Spark leaves this file.
+"""The three verbs on Apache Spark, by data frames and ``mapInArrow`` only; no type of Spark leaves this file.
 
 A task of Spark may run twice: its machine was lost, or slow. Whatever is handed to this engine must therefore be a pure
 function of a partition's number and rows. Noise comes from streams under the number of the partition
@@ -10,15 +10,15 @@ from __future__ import annotations
 import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from discreet import errors
-from discreet.engines.engine import Counted, Engine, Table, repeated
+from discreet.engines.engine import Engine, Table
 from discreet.errors import DiscreetError, InputError
 
 #: A partition's number and its rows in, other rows out.
@@ -31,9 +31,8 @@ _CHECKSUMS = (
     "spark.sql.shuffle.orderIndependentChecksum.enabled",
     "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch",
 )
-#: Combinations of values that are brought to the driver; a table with more is read there.
-MOST_KEYS = 1_000_000
-_BATCH_ROWS = 1 << 20
+#: Results that are added up at once, and that come to the driver.
+AT_ONCE = 32
 #: How an error of ours is found in what Spark says about a failed task.
 _MARK = "discreet-refused"
 _REFUSED = re.compile(_MARK + r" (\w+): (.*?) " + _MARK, re.DOTALL)
@@ -131,60 +130,34 @@ class Spark(Engine):
         row = counted.agg(blank.alias("blank"), most.alias("most")).toArrow().to_pylist()[0]
         return int(row["blank"] or 0), int(row["most"] or 0)
 
-    def count_by_key(self, frame: Any, columns: Sequence[str]) -> tuple[pa.Table, NDArray[np.int64]] | None:
-        """The combinations of values that occur, and how many rows have each; None when there are too many."""
+    def sum(self, items: Sequence[bytes], part: Callable[[bytes], Any], *, add: bool = False) -> list[Any]:
+        """What a function gives for each item, worked out on the executors and brought together here.
+
+        With ``add``, results that stand next to each other are added up there while there are more than a few, so that
+        the driver holds a few however many items there are.
+        """
         from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
-
-        places = [str(place) for place in range(len(columns))]
-        plain = frame.select(*(F.col(_quoted(name)).alias(place) for name, place in zip(columns, places, strict=True)))
-        counted = plain.groupBy(*places).agg(F.count(F.lit(1)).alias("rows")).limit(MOST_KEYS + 1).toArrow()
-        if counted.num_rows > MOST_KEYS:
-            return None
-        counts = counted.column("rows").to_numpy().astype(np.int64)
-        return counted.select(places).rename_columns(list(columns)), counts
-
-    def sum(self, items: Sequence[bytes], part: Callable[[bytes], Any]) -> list[Any]:
-        """What a function gives for each item, worked out on the executors and brought together here."""
         from pyspark.sql import types as T  # noqa: N812
 
         schema = T.StructType([T.StructField("place", T.LongType()), T.StructField("item", T.BinaryType())])
-        frame = self._session.createDataFrame(list(enumerate(items)), schema)
-        done = frame.repartition(len(items), "place").mapInArrow(_Each(part), schema)
+        frame, count = self._session.createDataFrame(list(enumerate(items)), schema), len(items)
+        done = frame.repartition(count, "place").mapInArrow(_Each(part), schema)
+        while add and count > AT_ONCE:
+            count = -(-count // AT_ONCE)
+            together = F.floor(F.col("place") / AT_ONCE)
+            done = done.repartition(count, together).mapInArrow(_Added(AT_ONCE), schema)
         with _refusing():
             rows = done.toArrow().to_pylist()
         found = {row["place"]: pickle.loads(row["item"]) for row in rows}
-        return [found[place] for place in range(len(items))]
+        return [found[place] for place in range(count)]
 
     def rows(self, table: Table, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Rows rebuilt from counts that the executors made, in some order; read here where there are too many keys."""
-        for batch, times in self.counted(table, columns):
-            if times is None:
-                yield batch
-            else:
-                yield from repeated(pa.Table.from_batches([batch]), times, _BATCH_ROWS)
+        """Read by the driver: for what is no sum over parts."""
+        return table.batches(columns)
 
-    def counted(self, table: Table, columns: Sequence[str]) -> Iterator[Counted]:
-        """The combinations that occur and how often each does; rows read here where there are too many of them."""
-        path, parts = getattr(table, "path", None), getattr(table, "parts", None)
-        found = None
-        if path is not None and parts is not None and columns:
-            frame = self.read([path / part.name for part in parts], path)
-            found = self.count_by_key(frame, columns)
-        if found is None:
-            yield from ((batch, None) for batch in table.batches(columns))
-            return
-        keys, counts = found
-        start = 0
-        for batch in keys.combine_chunks().to_batches():
-            yield batch, counts[start : start + batch.num_rows]
-            start += batch.num_rows
-
-    def over_parts(self, table: Table, work: Callable[[str], Any]) -> list[Any] | None:
+    def over_parts(self, parts: Sequence[str], work: Callable[[str], Any], *, add: bool) -> list[Any] | None:
         """One task for each part of a folder, on the executors; what it returns comes back."""
-        parts = getattr(table, "parts", None)
-        if parts is None:
-            return None
-        return self.sum([part.name.encode() for part in parts], _Named(work))
+        return self.sum([part.encode() for part in parts], _Named(work), add=add)
 
 
 class _Named:
@@ -229,6 +202,23 @@ class _Each:
             yield pa.RecordBatch.from_arrays([batch.column(0), pa.array(done, pa.binary())], names=["place", "item"])
 
 
+class _Added:
+    """Results of neighbouring places, added up in their order."""
+
+    def __init__(self, at_once: int) -> None:
+        self._at_once = at_once
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        found: dict[int, dict[int, bytes]] = {}
+        for batch in batches:
+            for place, item in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
+                found.setdefault(place // self._at_once, {})[place] = item
+        for place, items in found.items():
+            total = reduce(add, (pickle.loads(items[one]) for one in sorted(items)))
+            columns = [pa.array([place], pa.int64()), pa.array([pickle.dumps(total)], pa.binary())]
+            yield pa.RecordBatch.from_arrays(columns, names=["place", "item"])
+
+
 class _refusing:  # noqa: N801  # reads like a statement where it is used
     """What Spark says about a failed job is many lines and may quote a value; one sentence is passed on."""
 
@@ -251,7 +241,3 @@ class _refusing:  # noqa: N801  # reads like a statement where it is used
 
 def _uri(path: Path) -> str:
     return path.resolve().as_uri()
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

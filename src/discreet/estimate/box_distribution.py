@@ -10,7 +10,7 @@ the answer changes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,13 +20,17 @@ from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.linearised_means import ScoreMeans, ScoreSums
 from discreet.estimate.m_estimation.box.inside import is_coarse
-from discreet.estimate.m_estimation.box.interval import applies, interval_correction
+from discreet.estimate.m_estimation.box.interval import CorrectedFunction, applies, interval_correction
 from discreet.estimate.m_estimation.functionals import corrected_answers
 from discreet.estimate.m_estimation.losses import Expectation
 from discreet.estimate.m_estimation.sample import read_sample
+from discreet.estimate.passes import Source, summed
 from discreet.estimate.rows import Batch
 from discreet.estimate.survey import Roles
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
+
+#: Corrected numbers of reports.
+Indicator = Callable[[Floats], Floats]
 
 #: Thresholds over the box on a fine grid of reports; every ``_APART``-th is tried first.
 _POINTS, _APART = 4096, 128
@@ -37,7 +41,7 @@ class BoxThresholds:
 
     Parameters
     ----------
-    batches : sequence of Batch
+    rows : Source of Batch
         All rows, with reports in place of codes.
     mechanism : ZeroInflatedLaplace
         Of one coordinate.
@@ -47,10 +51,10 @@ class BoxThresholds:
         The share of the quantile.
     """
 
-    def __init__(
-        self, batches: Sequence[Batch], mechanism: ZeroInflatedLaplace, roles: Roles, target: str, p: float
-    ) -> None:
-        self._batches, self._mechanism, self._roles, self._target, self._p = batches, mechanism, roles, target, p
+    def __init__(self, rows: Source, mechanism: ZeroInflatedLaplace, roles: Roles, target: str, p: float) -> None:
+        self._rows, self._mechanism, self._roles, self._target, self._p = rows, mechanism, roles, target, p
+        #: Rows without an answer, after the first look.
+        self.left_out = 0
         low, high = mechanism.box.low[0], mechanism.box.high[0]
         self._coarse = is_coarse(mechanism)
         self._best = interval_correction(mechanism) if applies(mechanism) and not self._coarse else None
@@ -64,36 +68,110 @@ class BoxThresholds:
                 "quantiles of a box need records that are published exactly (zero probability above 0): a share "
                 "cannot be corrected for noise alone"
             )
-        self._needs_squares = target == "table" or roles.fpc
         self._kept: dict[int, ScoreMeans] = {}
 
     def at(self, place: int) -> ScoreMeans:
         """Mean and variance of the corrected indicator, less p, in every group."""
         if place not in self._kept:
-            sums = ScoreSums(1, self._roles, self._target, lost=1)
-            for batch in self._batches:
-                indicator = self._corrected(np.asarray(batch.codes, float), float(self.values[place]))
-                p = self._p
-                squares = ((1 - 2 * p) * indicator + p * p)[:, None, None]  # (1(x ≤ t) − p)² is linear in the indicator
-                sums.add(batch, (indicator - p)[:, None], squares if self._needs_squares else None)
-            self._kept[place] = sums.means()
+            self.look_at([place])
         return self._kept[place]
 
-    def _corrected(self, reports: Floats, t: float) -> Floats:
-        mechanism = self._mechanism
-        reports = np.nan_to_num(reports, nan=mechanism.box.low[0])
+    def look_at(self, places: Sequence[int]) -> None:
+        """Work out several thresholds in one pass over the rows."""
+        fresh = [place for place in places if place not in self._kept]
+        if not fresh:
+            return
+        indicators = tuple(self._indicator(float(self.values[place])) for place in fresh)
+        found = summed(self._rows, _Adding(indicators, self._roles, self._target, self._p))
+        self.left_out = found.sums[0].left_out
+        self._kept |= {place: sums.means() for place, sums in zip(fresh, found.sums, strict=True)}
+
+    def _indicator(self, t: float) -> Indicator:
+        """The corrected indicator of ``x ≤ t``, as a function of reports."""
         if self._coarse:
-            sample = read_sample(reports, mechanism, None, None, None)
-            middle = mechanism.grid[0] / 2
-            loss = Expectation(lambda x: (x[:, 0] <= t + middle).astype(float))
-            return corrected_answers(loss, sample, "exact", None)[0][:, 0]
-        if self._best is not None:
-            return self._best.of(lambda x: (x <= t).astype(float))(reports)[:, 0]
-        zero = mechanism.zero_probability
-        u = (t - reports) / (math.sqrt(zero / 2) * float(mechanism.noise_scale[0]))
+            return _OnGrid(self._mechanism, t)
+        return _Exact(self._mechanism, t) if self._best is None else _OnBox(self._best.of(_Step(t)))
+
+
+@dataclass(frozen=True)
+class _Step:
+    """``x ≤ t``."""
+
+    t: float
+
+    def __call__(self, x: Floats) -> Floats:
+        return (x <= self.t).astype(float)
+
+
+@dataclass(frozen=True, eq=False)
+class _OnBox:
+    """The unbiased function of least variance."""
+
+    function: CorrectedFunction
+
+    def __call__(self, reports: Floats) -> Floats:
+        return self.function(reports)[:, 0]
+
+
+@dataclass(frozen=True)
+class _OnGrid:
+    """Truths on the grid of the reports."""
+
+    mechanism: ZeroInflatedLaplace
+    t: float
+
+    def __call__(self, reports: Floats) -> Floats:
+        sample = read_sample(reports, self.mechanism, None, None, None)
+        step = _Step(self.t + self.mechanism.grid[0] / 2)
+        return corrected_answers(Expectation(lambda x: step(x[:, 0])), sample, "exact", None)[0][:, 0]
+
+
+@dataclass(frozen=True)
+class _Exact:
+    """``1(x₁ ≤ t)/δ₀ + (1 − 1/δ₀) L((t − x₁)/b)``."""
+
+    mechanism: ZeroInflatedLaplace
+    t: float
+
+    def __call__(self, reports: Floats) -> Floats:
+        zero = self.mechanism.zero_probability
+        u = (self.t - reports) / (math.sqrt(zero / 2) * float(self.mechanism.noise_scale[0]))
         tail = np.exp(-np.abs(u)) / 2
         averaged = np.where(u < 0, tail, 1 - tail)
         return np.asarray((u >= 0) / zero + (1 - 1 / zero) * averaged)
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdSums:
+    """Sums at several thresholds; those of different rows add up."""
+
+    sums: tuple[ScoreSums, ...]
+
+    def __add__(self, other: ThresholdSums) -> ThresholdSums:
+        return ThresholdSums(tuple(one + more for one, more in zip(self.sums, other.sums, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Adding:
+    """The pass that adds up corrected indicators, less p."""
+
+    indicators: tuple[Indicator, ...]
+    roles: Roles
+    target: str
+    p: float
+
+    def __call__(self, batches: Iterator[Batch]) -> ThresholdSums:
+        found, p = [ScoreSums(1, self.roles, self.target, lost=1) for _ in self.indicators], self.p
+        needs_squares = self.target == "table" or self.roles.fpc
+        for batch in batches:
+            if not len(batch.codes):
+                continue
+            reports = np.nan_to_num(np.asarray(batch.codes, float), nan=0.0)  # whatever it is, it does not count
+            for sums, corrected in zip(found, self.indicators, strict=True):
+                indicator = corrected(reports)
+                squares = ((1 - 2 * p) * indicator + p * p)[:, None, None]  # (1(x ≤ t) − p)² is linear in the indicator
+                sums.add(batch, (indicator - p)[:, None], squares if needs_squares else None)
+        return ThresholdSums(tuple(found))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +190,9 @@ class BoxDistribution:
     @cached_property
     def _tried(self) -> list[int]:
         last = self.thresholds.values.size - 1
-        return sorted({*range(0, last, max(1, min(_APART, last // 32))), last})
+        tried = sorted({*range(0, last, max(1, min(_APART, last // 32))), last})
+        self.thresholds.look_at(tried)
+        return tried
 
     @cached_property
     def estimate(self) -> float:

@@ -25,7 +25,7 @@ from discreet.mechanisms.inverse import Inverse
 
 
 class AuxiliarySums:
-    """``Σ w x`` by sampling unit (the stratum, where rows are units) and ``Σ w² x x'``, over batches of rows."""
+    """``Σ w x`` by sampling unit (the stratum, where rows are units) and ``Σ w² x x'``; of more rows they add up."""
 
     def __init__(self) -> None:
         self._totals: Floats = np.zeros((0, 0))
@@ -36,19 +36,33 @@ class AuxiliarySums:
         assert batch.auxiliary is not None
         assert batch.weights is not None
         weighted = batch.auxiliary * batch.weights[:, None]
-        times = np.ones(unit.size) if batch.times is None else batch.times.astype(float)
-        p, size = weighted.shape[1], max(len(self._totals), int(unit.max(initial=-1)) + 1)
-        if len(self._totals) < size:
-            totals, squares = np.zeros((size, p)), np.zeros((size if rows_are_units else 0, p, p))
-            totals[: len(self._totals)] = self._totals.reshape(-1, p)
-            squares[: len(self._squares)] = self._squares.reshape(-1, p, p)
-            self._totals, self._squares = totals, squares
-        for column in range(p):
-            self._totals[:, column] += np.bincount(unit, weighted[:, column] * times, size)
+        size = self._grow(unit, weighted.shape[1], squares=rows_are_units)
+        for column in range(weighted.shape[1]):
+            self._totals[:, column] += np.bincount(unit, weighted[:, column], size)
         if rows_are_units:
             for one in np.unique(unit):
                 mine = unit == one
-                self._squares[one] += (weighted[mine].T * times[mine]) @ weighted[mine]
+                self._squares[one] += weighted[mine].T @ weighted[mine]
+
+    def take(self, other: AuxiliarySums, unit: Ints) -> None:
+        """The sums of other rows, whose units have these codes here."""
+        known = unit[: len(other._totals)]
+        if not known.size:
+            return
+        self._grow(known, other._totals.shape[1], squares=bool(len(other._squares)))
+        self._totals[known] += other._totals
+        if len(other._squares):
+            self._squares[known] += other._squares
+
+    def _grow(self, unit: Ints, p: int, *, squares: bool) -> int:
+        """Room for these units."""
+        size = max(len(self._totals), int(unit.max(initial=-1)) + 1)
+        if len(self._totals) < size:
+            totals, more = np.zeros((size, p)), np.zeros((size if squares else 0, p, p))
+            totals[: len(self._totals)] = self._totals.reshape(-1, p)
+            more[: len(self._squares)] = self._squares.reshape(-1, p, p)
+            self._totals, self._squares = totals, more
+        return size
 
     @property
     def totals(self) -> Floats:

@@ -7,24 +7,24 @@ from typing import Any
 import numpy as np
 
 from discreet.estimate.columns import Column
-from discreet.estimate.evidence import Evidence, simple_evidence
+from discreet.estimate.evidence import Counting, Evidence
+from discreet.estimate.passes import summed
 from discreet.estimate.rows import Rows, is_several
-from discreet.estimate.survey import Roles, survey_evidence
+from discreet.estimate.survey import Roles, Tallying
 
 
 def collect(
     release: Any, total: int, columns: list[Column], target: str, **aside: Any
 ) -> tuple[list[tuple[Any, Evidence]], int]:
     """Read all rows and reduce them to the evidence of each group; also how many rows had no answer."""
-    rows = Rows(release, total, columns, **aside, counted=True)
+    rows = Rows(release, total, columns, **aside).source()
     roles = Roles.of(aside)
     size = int(np.prod([column.reports for column in columns]))
-    evidence: list[tuple[Any, Evidence]]
     if roles.any:
-        evidence = survey_evidence(rows.batches(), size, roles, target)
-    else:
-        evidence = [(None, simple_evidence(rows.batches(), size))]
-    return evidence, rows.left_out
+        tally = summed(rows, Tallying(size, roles, target))
+        return tally.evidence(), tally.left_out
+    found = summed(rows, Counting(size))
+    return [(None, Evidence(found.counts))], found.left_out
 
 
 def declared(given: Any, in_manifest: Any) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ from discreet.domains.columns import as_arrow
 from discreet.errors import DomainError, EstimationError, ReleaseError
 from discreet.estimate.channels import Channels
 from discreet.estimate.checks import checked_length, row_of
+from discreet.estimate.passes import rows_of, summed
 from discreet.estimate.tally import LabelIndex, report_codes
 from discreet.manifest.blocks import design_name
 from discreet.mechanisms import GeneralizedResponse
@@ -152,9 +154,7 @@ class PublicColumn:
 
     def __init__(self, release: Any, name: str) -> None:
         self.column = name
-        self._index = LabelIndex(f'"{name}"', missing_is_a_group=True)
-        for batch, _ in release.counted([name]):
-            self._index.encode(batch.column(0))
+        self._index = summed(rows_of(release, _ReadColumn(name)), _Labels(f'"{name}"'))
         pairs = self._index.in_order()
         self.channels = truthful(len(pairs), [label for label, _ in pairs], name)
         self._rank = np.empty(len(pairs), np.int64)
@@ -173,6 +173,29 @@ class PublicColumn:
     def encode(self, read: Callable[[str], Any], rows: slice) -> tuple[NDArray[Any], None]:
         """Codes of these rows."""
         return self._rank[self._index.encode(read(self.column), rows.start)], None
+
+
+@dataclass(frozen=True)
+class _ReadColumn:
+    """Reads one column of a release, or of a part of it."""
+
+    name: str
+
+    def __call__(self, part: Any, _: int) -> Iterator[Any]:
+        return (batch.column(0) for batch in part.batches([self.name]))
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """The pass that collects the labels of a public column."""
+
+    name: str
+
+    def __call__(self, columns: Iterator[Any]) -> LabelIndex:
+        index = LabelIndex(self.name, missing_is_a_group=True)
+        for column in columns:
+            index.encode(column)
+        return index
 
 
 def truthful(size: int, labels: Any, name: str | None = None) -> Channels:

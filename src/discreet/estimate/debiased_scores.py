@@ -71,7 +71,7 @@ class FiniteScores:
     lost = 0
 
     def __init__(self, channels: Channels, numbers: Floats, notes: tuple[str, ...] = (), rounding: float = 0.0) -> None:
-        self.notes = notes
+        self.notes, self._made_of = notes, (channels, numbers, notes, rounding)
         known = ~np.isnan(numbers)
         if not known.any():
             raise EstimationError("no value of the column has a number")
@@ -92,6 +92,10 @@ class FiniteScores:
         if numbers.size == 2 and known.all() and len(channels.mechanisms) == 1:
             own_variance, other = channels.conditional_variances
             self.two_valued = (float(numbers[0]), float(numbers[1]), float(own_variance[1]), float(other[1]))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What it was made of travels, and not what was worked out."""
+        return type(self), self._made_of
 
     def of(self, values: NDArray[Any], first_row: int) -> Floats:
         """The scores of these reports; a code out of range is an error that names its row."""
@@ -176,6 +180,11 @@ class PublicScores:
         self._centred = function is not None
         self.two_valued = (0.0, 1.0, 0.0, 0.0) if two_valued and function is None else None
 
+    def centre_at(self, total: Floats) -> None:
+        """Measure from the mean, given the number of rows and their sum; not a function, which is measured from 0."""
+        if not self._centred and total[0]:
+            self.centre, self._centred = float(total[1] / total[0]), True
+
     def _numbers(self, values: NDArray[Any]) -> Floats:
         numbers = np.asarray(values, float)
         if self._function is not None:
@@ -227,6 +236,10 @@ class BoxScores:
             return Support(low=low, high=high, at_low=self._noise, at_high=self._noise, least=self._noise)
         at = self._best.conditional_variances(lambda x: x - self.centre)[:, 0]
         return Support(low=low, high=high, at_low=float(at[0]), at_high=float(at[-1]), least=float(at.min()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What it was made of travels, and not what was worked out."""
+        return type(self), (self._mechanism, self._function)
 
     @property
     def uses_box(self) -> bool:

@@ -71,21 +71,32 @@ class Evidence:
         return self.total**2 / float(self.squares.sum())
 
 
-def simple_evidence(batches: Iterable[Batch], reports: int) -> Evidence:
-    """Counts only: no groups, weights, strata or clusters."""
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How often each report was given, and rows without one; those of different rows add up."""
 
-    def counted(batch: Batch) -> Ints:
-        codes, times = batch.codes, batch.times
+    counts: Ints
+    left_out: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(self.counts + other.counts, self.left_out + other.left_out)
+
+
+@dataclass(frozen=True)
+class Counting:
+    """The pass that counts reports only: no groups, weights, strata or clusters."""
+
+    reports: int
+
+    def __call__(self, batches: Iterable[Batch]) -> Counts:
+        """Of some rows."""
+        return Local().sum(batches, self._of, Counts(np.zeros(self.reports, np.int64)))
+
+    def _of(self, batch: Batch) -> Counts:
+        codes, left_out = batch.codes, 0
         if batch.answered is not None:
-            codes, times = codes[batch.answered], None if times is None else times[batch.answered]
-        counts = count_reports(codes, reports, batch.first_row)
-        if times is None:
-            return counts
-        total = np.zeros(reports, np.int64)
-        np.add.at(total, codes, times)
-        return total
-
-    return Evidence(Local().sum(batches, counted, np.zeros(reports, np.int64)))
+            codes, left_out = codes[batch.answered], int(np.count_nonzero(~batch.answered))
+        return Counts(count_reports(codes, self.reports, batch.first_row), left_out)
 
 
 def effective_size(evidence: Evidence, level: float) -> float | Floats:

@@ -49,6 +49,18 @@ class PopulationSizes:
             )
         self._sizes = known
 
+    def take(self, other: PopulationSizes, stratum: Ints) -> None:
+        """Those of other rows, whose strata have these codes here."""
+        sizes = other._sizes
+        here = np.full(max(self._sizes.size, int(stratum.max(initial=-1)) + 1), math.nan)
+        here[: self._sizes.size] = self._sizes
+        there = np.flatnonzero(~np.isnan(sizes))
+        known = here[stratum[there]]
+        if (~np.isnan(known) & (known != sizes[there])).any():
+            raise EstimationError("fpc: rows of one stratum differ in it; a stratum has one population size")
+        here[stratum[there]] = sizes[there]
+        self._sizes = here
+
     def fractions(self, units: Ints, what: str) -> Floats:
         """``f_h``: the sampled units of every stratum over those that there are."""
         if (self._sizes <= 1).all():

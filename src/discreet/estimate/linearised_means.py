@@ -33,9 +33,10 @@ from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.calibrated_variance import AuxiliarySums
 from discreet.estimate.finite_population import PopulationSizes
+from discreet.estimate.passes import refuse_to_send
 from discreet.estimate.rows import Batch
 from discreet.estimate.satterthwaite import degrees_of_strata
-from discreet.estimate.survey import Roles, auxiliary_products, refuse_single_units
+from discreet.estimate.survey import Roles, auxiliary_products, refuse_single_units, unit_codes
 from discreet.estimate.tally import GroupIndex, LabelIndex, PairIndex
 
 Ints = NDArray[np.int64]
@@ -85,7 +86,7 @@ class ScoreMeans:
 
 
 class ScoreSums:
-    """Sums over batches of rows.
+    """Sums over batches of rows; those of different rows add up.
 
     Parameters
     ----------
@@ -110,6 +111,8 @@ class ScoreSums:
         self._sums: Floats = np.zeros((3 + 2 * width + 3 * width * width, 0))
         # By block, with known totals: Σ(w²x, slope·x), then the same times each score (2p each).
         self._auxiliary, self._products = AuxiliarySums(), np.zeros((0, 0))
+        #: Rows without an answer.
+        self.left_out = 0
 
     def add(self, batch: Batch, scores: Floats, products: Floats | None = None) -> None:
         """One batch; scores (rows, k) and debiased products (rows, k, k) of all its rows, answered or not."""
@@ -121,8 +124,7 @@ class ScoreSums:
         unit = stratum
         if batch.clusters is not None:
             unit = self._units.encode(stratum, self._clusters.encode(batch.clusters, batch.first_row))
-        times = batch.times
-        self._rows_by_stratum = _grown(self._rows_by_stratum, np.bincount(stratum, times).astype(np.int64))
+        self._rows_by_stratum = _grown(self._rows_by_stratum, np.bincount(stratum))
         if batch.fpc is not None:
             self._population.add(stratum, batch.fpc, batch.first_row)
         weights, more = batch.weights, None
@@ -130,30 +132,60 @@ class ScoreSums:
             self._auxiliary.add(unit, batch, rows_are_units=not self._roles.clusters)
             more = auxiliary_products(batch)
         if batch.answered is not None:  # rows without an answer stay in the sample, with a sum of zero
+            self.left_out += int(np.count_nonzero(~batch.answered))
             unit, group, scores = unit[batch.answered], group[batch.answered], scores[batch.answered]
             products = None if products is None else products[batch.answered]
             weights = None if weights is None else weights[batch.answered]
-            times = None if times is None else times[batch.answered]
             more = None if more is None else more[batch.answered]
         if not len(scores):
             return
         block = self._blocks.encode(unit, group)
         if more is not None:
-            self._add_products(block, more, scores, times)
+            self._add_products(block, more, scores)
         w = np.ones(len(scores)) if weights is None else weights
         columns = [np.ones(len(scores)), w, w * w, *(w * scores.T), *(w * w * scores.T)]
         columns += [w * w * a * b for a in scores.T for b in scores.T]
         flat = np.zeros((self._width**2, len(scores))) if products is None else products.reshape(len(scores), -1).T
         columns += list(w * w * flat)
         columns += [w * a * b for a in scores.T for b in scores.T]
-        size, each = len(self._blocks), 1 if times is None else times
-        self._sums = _grown(self._sums, np.array([np.bincount(block, column * each, size) for column in columns]))
+        size = len(self._blocks)
+        self._sums = _grown(self._sums, np.array([np.bincount(block, column, size) for column in columns]))
 
-    def _add_products(self, block: Ints, more: Floats, scores: Floats, times: Ints | None) -> None:
+    def __add__(self, other: ScoreSums) -> ScoreSums:
+        both = ScoreSums(self._width, self._roles, self._target, self._lost)
+        for one in (self, other):
+            both._take(one)
+        return both
+
+    def _take(self, other: ScoreSums) -> None:
+        """The sums of other rows, whose labels have codes of their own."""
+        self.left_out += other.left_out
+        if not other._rows_by_stratum.size:
+            return
+        indices = ((one._strata, one._clusters, one._units) for one in (self, other))
+        stratum, unit = unit_codes(*indices, clusters=self._roles.clusters)
+        group = self._groups.take(other._groups) if self._roles.groups else np.zeros(1, np.int64)
+        block = self._blocks.take(other._blocks, unit, group)
+        self._sums = _grown(self._sums, _at_codes(other._sums, block, len(self._blocks)))
+        if other._products.size:
+            self._grow_products(_at_codes(other._products, block, len(self._blocks)))
+        self._auxiliary.take(other._auxiliary, unit)
+        strata = max(self._rows_by_stratum.size, int(stratum.max()) + 1)
+        rows = _at_codes(other._rows_by_stratum, stratum, strata)
+        self._rows_by_stratum = _grown(self._rows_by_stratum, rows)
+        self._population.take(other._population, stratum)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """As it is sent, and not at any size."""
+        refuse_to_send(len(self._blocks), "combinations of clusters and groups")
+        return vars(self)
+
+    def _add_products(self, block: Ints, more: Floats, scores: Floats) -> None:
         """Sums of products of scores with what the known totals are of."""
-        size, each = len(self._blocks), 1 if times is None else times
-        columns = [column * score * each for score in (np.ones(len(scores)), *scores.T) for column in more.T]
-        found = np.array([np.bincount(block, column, size) for column in columns])
+        columns = [column * score for score in (np.ones(len(scores)), *scores.T) for column in more.T]
+        self._grow_products(np.array([np.bincount(block, column, len(self._blocks)) for column in columns]))
+
+    def _grow_products(self, found: Floats) -> None:
         self._products = found if not self._products.size else _grown(self._products, found)
 
     def means(self) -> ScoreMeans:
@@ -326,6 +358,13 @@ def _grown(earlier: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
     out = np.zeros((*more.shape[:-1], max(earlier.shape[-1], more.shape[-1])), more.dtype)
     out[..., : more.shape[-1]] += more
     out[..., : earlier.shape[-1]] += earlier
+    return out
+
+
+def _at_codes(sums: NDArray[Any], codes: Ints, size: int) -> NDArray[Any]:
+    """Sums by code under other codes."""
+    out = np.zeros((*sums.shape[:-1], size), sums.dtype)
+    out[..., codes] = sums[..., : codes.size]
     return out
 
 

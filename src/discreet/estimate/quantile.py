@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,9 @@ from discreet.estimate.frequencies import frequencies
 from discreet.estimate.frequency_distribution import frequency_distribution
 from discreet.estimate.frequency_estimator import estimate_from
 from discreet.estimate.identified import FrequencyBounds, GroupedBounds, Range, Ranges
+from discreet.estimate.passes import FarRows, Remembered, summed
 from discreet.estimate.quantile_result import Quantiles, quantiles
-from discreet.estimate.rows import Rows, is_release
+from discreet.estimate.rows import Batch, Rows, is_release
 from discreet.estimate.scored_column import NumberColumn, as_numbers
 from discreet.estimate.survey import Roles
 from discreet.estimate.value_numbers import NOBODY_KNOWN, value_names, value_numbers
@@ -30,6 +32,8 @@ from discreet.mechanisms import GeneralizedResponse, RecordMechanism
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 
 Aside = Mapping[str, Any]
+#: A column, and nothing about its rows.
+NOTHING: Aside = {"weights": None, "strata": None, "clusters": None}
 
 
 def quantile(
@@ -186,8 +190,7 @@ def _of_public(reports: Any, name: Any, p: float, target: str, aside: Aside) -> 
     """Of numbers that were not randomised: their own list of values, told truthfully."""
     if is_release(reports):
         column, total = NumberColumn(name), int(reports.rows)
-        seen = [np.unique(as_numbers(b.column(0), f'column "{name}"')) for b in reports.batches([name])]
-        distinct = np.unique(np.concatenate([np.empty(0), *seen]))
+        distinct = summed(Rows(reports, total, [column], **NOTHING).source(), _different).values
     else:
         column = NumberColumn(None, as_numbers(reports, "reports"))
         assert column.values is not None
@@ -199,6 +202,20 @@ def _of_public(reports: Any, name: Any, p: float, target: str, aside: Aside) -> 
     channels = Channels.of(GeneralizedResponse.from_weights(numbers.size, 1, 0))
     coded, release = CodedNumbers(column, distinct), reports if is_release(reports) else None
     return _of_list(release, total, coded, channels, numbers, p, target, aside, column.name, {}, listed=False)
+
+
+@dataclass(frozen=True, eq=False)
+class _Values:
+    """Different numbers, in order; those of different rows add up."""
+
+    values: Floats
+
+    def __add__(self, other: _Values) -> _Values:
+        return _Values(np.union1d(self.values, other.values))
+
+
+def _different(batches: Iterator[Batch]) -> _Values:
+    return sum((_Values(np.unique(batch.codes)) for batch in batches), _Values(np.empty(0)))
 
 
 def _of_box(reports: Any, name: Any, mechanism: ZeroInflatedLaplace, p: float, target: str, aside: Aside) -> Quantiles:
@@ -215,10 +232,9 @@ def _of_box(reports: Any, name: Any, mechanism: ZeroInflatedLaplace, p: float, t
         release, column = None, NumberColumn(None, as_numbers(flat, "reports"))
         assert column.values is not None
         total = column.values.size
-    rows = Rows(release, total, [column], **aside)
-    batches = [batch for batch in rows.batches() if len(batch.codes)]
+    rows = Rows(release, total, [column], **aside).source()
     roles = Roles.of(aside)
-    thresholds = BoxThresholds(batches, mechanism, roles, target, p)
+    thresholds = BoxThresholds(rows if isinstance(rows, FarRows) else Remembered(rows), mechanism, roles, target, p)
     first = thresholds.at(0)
     return quantiles(
         p=p,
@@ -230,6 +246,6 @@ def _of_box(reports: Any, name: Any, mechanism: ZeroInflatedLaplace, p: float, t
         degrees_of_freedom=first.degrees_of_freedom,
         target=target,
         clustered=aside["clusters"] is not None,
-        notes=(*left_out_note(rows.left_out), *roles.notes),
+        notes=(*left_out_note(thresholds.left_out), *roles.notes),
         names={},
     )

@@ -7,6 +7,7 @@ and columns handed on as they are. Every estimator reads its rows here. It stand
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, fields, replace
 from numbers import Real
 from typing import Any, Literal, Protocol
@@ -23,7 +24,9 @@ from discreet.engines import Local
 from discreet.errors import DomainError, EstimationError, ReleaseError
 from discreet.estimate.checks import checked_length, checked_population_sizes, checked_weights, row_of
 from discreet.estimate.columns import Column
+from discreet.estimate.passes import FarRows, Source, nbytes
 from discreet.estimate.tally import count_reports
+from discreet.manifest.over_parts import lies_elsewhere
 
 #: Rows of an array handled at once when they carry more than a report.
 _ROWS = 1 << 20
@@ -31,8 +34,8 @@ _ROWS = 1 << 20
 _ROWS_WITH_AUXILIARY = 1 << 16
 #: What is done with rows in which something is missing: kept and marked, refused, or left out and counted.
 Missing = Literal["keep", "error", "drop"]
-#: Columns of a release, the rows they are, and how often each occurs.
-Piece = tuple[Mapping[str, Any], slice, "NDArray[np.int64] | None"]
+#: Columns of a release, and the rows they are.
+Piece = tuple[Mapping[str, Any], slice]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +82,6 @@ def weight_rule(weights: Any) -> WeightRule | None:
 class Batch:
     """Some rows: report codes, and what else is known about each; ``answered`` is None when all have a report.
 
-    ``times`` says how often each row occurs, for those who asked for counted rows; None when each stands for itself.
     ``auxiliary`` and ``slopes`` are there where the weights meet known totals (:class:`RowWeights`).
     """
 
@@ -92,9 +94,15 @@ class Batch:
     groups: Any = None
     table: pa.Table | None = None
     fpc: Floats | None = None
-    times: NDArray[np.int64] | None = None
     auxiliary: Floats | None = None
     slopes: Floats | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes."""
+        listed = self.groups if isinstance(self.groups, list) else [self.groups]
+        aside = (self.answered, self.weights, self.strata, self.clusters, self.fpc, self.table, *listed)
+        return nbytes(self.codes, *aside, self.auxiliary, self.slopes)
 
     def where(self, kept: NDArray[np.bool_]) -> Batch:
         """Some of these rows."""
@@ -164,8 +172,6 @@ class Rows:
         others are for regressions, which need every column: a row in which one is blank is refused, or left out.
     blanks : sequence of str
         Columns of the table in which a blank is a report like any other.
-    counted : bool
-        Whether equal rows may come as one, with how often they occur: an engine may have counted them elsewhere.
     """
 
     def __init__(
@@ -182,12 +188,10 @@ class Rows:
         table: Sequence[str] = (),
         missing: Missing = "keep",
         blanks: Sequence[str] = (),
-        counted: bool = False,
     ) -> None:
         if is_release(release):
             refuse_never_together(release, [name for column in columns for name in column.needs])
         self._release = release
-        self._counted = counted and release is not None and hasattr(release, "counted")
         self._total = total
         self._columns = columns
         self._aside = {"weights": weights, "strata": strata, "clusters": clusters, "groups": groups, "fpc": fpc}
@@ -256,11 +260,29 @@ class Rows:
         read = self._engine.map_batches(pieces, lambda piece: self._batch(*piece))
         return read if self._missing == "keep" else (batch for batch in read if batch.codes.size)
 
+    def chunks(self) -> Iterator[Batch]:
+        """The same, for passes over rows."""
+        return self.batches()
+
+    def source(self) -> Source:
+        """The batches for passes over rows: here, or where they lie."""
+        if self._release is None or not lies_elsewhere(self._release):
+            return self
+        alone = copy(self)
+        alone._release = None
+        return FarRows(self._release, _ReadBatches(alone))
+
+    def _of_part(self, part: Any) -> Rows:
+        """The same columns of a part of the release."""
+        there = copy(self)
+        there._release = part
+        return there
+
     def _from_arrays(self) -> Iterator[Piece]:
         alone = len(self._columns) == 1 and all(given is None for given in self._aside.values())
         step = max(self._total, 1) if alone else _ROWS if self._rule is None else _ROWS_WITH_AUXILIARY
         for start in range(0, self._total, step):
-            yield {}, slice(start, min(start + step, self._total)), None
+            yield {}, slice(start, min(start + step, self._total))
 
     def _from_release(self) -> Iterator[Piece]:
         names = {name for column in self._columns for name in column.needs} | set(self._table)
@@ -269,23 +291,15 @@ class Rows:
         names |= set() if self._rule is None else set(self._rule.needs)
         start = 0
         read = [name for name in self._release.columns if name in names]
-        pieces = self._release.counted(read) if self._counted else ((one, None) for one in self._release.batches(read))
-        for record, times in pieces:
+        for record in self._release.batches(read):
             rows = slice(start, start + record.num_rows)
-            yield dict(zip(record.schema.names, record.columns, strict=True)), rows, times
+            yield dict(zip(record.schema.names, record.columns, strict=True)), rows
             start = rows.stop
 
-    def _batch(self, columns: Mapping[str, Any], rows: slice, times: NDArray[np.int64] | None) -> Batch:
+    def _batch(self, columns: Mapping[str, Any], rows: slice) -> Batch:
         codes, absent = self._codes(columns, rows)
-
-        def part(given: Any) -> Any:
-            if isinstance(given, list):
-                return [part(one) for one in given]
-            if isinstance(given, Real):
-                return np.full(rows.stop - rows.start, float(given))
-            return given[rows] if isinstance(given, pa.Array) else columns[given] if given is not None else None
-
-        aside = {role: None if weight_rule(given) else part(given) for role, given in self._aside.items()}
+        given = {role: None if weight_rule(one) else one for role, one in self._aside.items()}
+        aside = {role: _part(one, columns, rows) for role, one in given.items()}
         if self._rule is not None:
             made = self._rule.of(columns.__getitem__ if columns else None, rows)
             aside |= {"weights": made.weights, "auxiliary": made.auxiliary, "slopes": made.slopes}
@@ -297,9 +311,9 @@ class Rows:
         if self._missing != "keep":
             absent = self._incomplete(columns, absent, rows)
         if absent is not None:
-            self.left_out += int(np.count_nonzero(absent) if times is None else times[absent].sum())
+            self.left_out += int(np.count_nonzero(absent))
         table = pa.table({name: columns[name] for name in self._table}) if self._table else None
-        batch = Batch(codes, rows.start, None if absent is None else ~absent, **aside, table=table, times=times)
+        batch = Batch(codes, rows.start, None if absent is None else ~absent, **aside, table=table)
         if self._missing == "keep" or batch.answered is None:
             return batch
         return replace(batch.where(batch.answered), answered=None)
@@ -337,6 +351,27 @@ class Rows:
                 "such rows out and counts them"
             )
         return np.asarray(np.logical_or.reduce(list(masks.values())))
+
+
+@dataclass(frozen=True, eq=False)
+class _ReadBatches:
+    """Reads the batches of a part of a release."""
+
+    rows: Rows
+
+    def __call__(self, part: Any, _: int) -> Iterator[Batch]:
+        return self.rows._of_part(part).batches()
+
+
+def _part(given: Any, columns: Mapping[str, Any], rows: slice) -> Any:
+    """What was given about all rows, for these; a function of its own, since one that calls itself from inside another
+    would keep a batch until the next collection of garbage.
+    """
+    if isinstance(given, list):
+        return [_part(one, columns, rows) for one in given]
+    if isinstance(given, Real):
+        return np.full(rows.stop - rows.start, float(given))
+    return given[rows] if isinstance(given, pa.Array) else columns[given] if given is not None else None
 
 
 def is_several(given: Any, release: Any) -> bool:

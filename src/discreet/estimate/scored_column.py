@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,8 @@ from discreet.estimate.collecting import left_out_note, survey_columns
 from discreet.estimate.columns import ArrayColumn, Column, ReleaseColumn
 from discreet.estimate.debiased_scores import BoxScores, FiniteScores, PublicScores, Scores
 from discreet.estimate.linearised_means import ScoreMeans, ScoreSums
-from discreet.estimate.rows import Rows, is_release
+from discreet.estimate.passes import FarRows, summed
+from discreet.estimate.rows import Batch, Rows, is_release
 from discreet.estimate.survey import Roles
 from discreet.estimate.value_numbers import place_notes, value_names, value_numbers
 from discreet.manifest import Block, NumericBlock, RoundedBlock
@@ -238,13 +239,48 @@ def score_means(
     """Read all rows: the means of their scores by group, and what a reader should know."""
     release = column.release
     aside = survey_columns(release, weights=weights, strata=strata, clusters=clusters, groups=by, fpc=fpc)
-    rows = Rows(release, column.total, [column.reader], **aside, counted=True)
+    rows, scores = Rows(release, column.total, [column.reader], **aside).source(), column.scores
+    if isinstance(scores, PublicScores) and isinstance(rows, FarRows):
+        scores.centre_at(summed(rows, _average))
     roles = Roles.of(aside)
-    sums = ScoreSums(2, roles, target, column.scores.lost)
-    for batch in rows.batches():
-        needed = (target == "table" or roles.fpc) and len(batch.codes)
-        products = column.scores.products(batch.codes) if needed else None
-        if len(batch.codes):
-            sums.add(batch, column.scores.of(batch.codes, batch.first_row), products)
+    found = summed(rows, _Scoring(scores, roles, target))
     notes = () if target == "table" else roles.notes
-    return sums.means(), (*left_out_note(rows.left_out), *column.scores.notes, *notes)
+    return found.sums.means(), (*left_out_note(found.sums.left_out), *found.notes, *notes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """Sums of scores, and what a reader should know about them; two of them add up."""
+
+    sums: ScoreSums
+    notes: tuple[str, ...]
+
+    def __add__(self, other: _Scored) -> _Scored:
+        return _Scored(self.sums + other.sums, self.notes or other.notes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scoring:
+    """The pass that adds up scores."""
+
+    scores: Scores
+    roles: Roles
+    target: str
+
+    def __call__(self, batches: Iterator[Batch]) -> _Scored:
+        scores, sums = self.scores, ScoreSums(2, self.roles, self.target, self.scores.lost)
+        needed = self.target == "table" or self.roles.fpc
+        for batch in batches:
+            if len(batch.codes):
+                products = scores.products(batch.codes) if needed else None
+                sums.add(batch, scores.of(batch.codes, batch.first_row), products)
+        return _Scored(sums, scores.notes)
+
+
+def _average(batches: Iterator[Batch]) -> Floats:
+    """Number and sum of what is not missing: rows elsewhere must agree on where numbers are measured from."""
+    found = np.zeros(2)
+    for batch in batches:
+        there = batch.codes[~np.isnan(batch.codes)]
+        found += [there.size, there.sum()]
+    return found

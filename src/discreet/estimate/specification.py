@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar, cast
@@ -14,20 +14,19 @@ from discreet import arguments
 from discreet import arrow_functions as pc
 from discreet.arguments import Floats
 from discreet.domains import FiniteDomain
-from discreet.engines import Local
 from discreet.errors import EstimationError
 from discreet.estimate.columns import ReleaseColumn
 from discreet.estimate.formulas import Matrices, Sides, read_formula, read_terms
+from discreet.estimate.formulas.column_values import CountedRows, ValuesOf
 from discreet.estimate.formulas.expression import calls_of, columns_of, quoted
 from discreet.estimate.formulas.group_intercepts import without_group
 from discreet.estimate.likelihood.random_intercept_result import RandomInterceptRegression
 from discreet.estimate.likelihood.result import LikelihoodFit
 from discreet.estimate.likelihood.truth_given_report import Reporting
 from discreet.estimate.m_estimation.result import MEstimate
+from discreet.estimate.passes import rows_of, summed
 from discreet.estimate.rows import Rows
-from discreet.estimate.values_of_parts import ValuesOf
 from discreet.manifest import Block, Release
-from discreet.manifest.over_parts import over_parts
 
 Fit = TypeVar("Fit", bound=LikelihoodFit | MEstimate | RandomInterceptRegression)
 
@@ -141,14 +140,8 @@ class Specification:
         sides = self.sides
         for name in self.randomised_predictors:
             sides = replace(sides, predictors=sides.without(name))
-        read = self.public or [self.outcome]
-        values = over_parts(self.release, ValuesOf(read))
-        return Matrices(
-            sides.predictors,
-            self.public,
-            lambda: self.release.batches(read),
-            values=None if values is None else lambda: iter(values),
-        )
+        read = rows_of(self.release, ReadColumns(self.public or [self.outcome]))
+        return Matrices(sides.predictors, self.public, read)
 
     def rows(self, answers: Sequence[ReleaseColumn], table: Sequence[str] = ()) -> Rows:
         """The rows, with the public columns and some more handed on, and the survey's weights and units."""
@@ -176,27 +169,24 @@ class Specification:
                 return None
             no, yes = self.values(self.outcome)
             return no, yes
-        found, _ = Local().count_by_key(self.release.batches([self.outcome]), [self.outcome])
-        levels = found.column(0).combine_chunks()
+        source = rows_of(self.release, ReadColumns([self.outcome]))
+        levels = summed(source, ValuesOf([self.outcome], frozenset([self.outcome]))).levels.get(self.outcome)
+        if levels is None:
+            return None
         levels = levels.filter(pc.invert(pc.is_null(levels, nan_is_null=True)))
         return cast("tuple[Any, Any]", tuple(sorted(levels.to_pylist()))) if len(levels) == 2 else None
 
+    def outcome_numbers(self, family: str) -> OutcomeNumbers:
+        """What makes numbers of a public outcome."""
+        if family not in ("binary", "hinge"):
+            return OutcomeNumbers(self.outcome)
+        if self.outcome_values is None:
+            raise EstimationError(f'family "{family}" needs an outcome with two values, and "{self.outcome}" has not')
+        return OutcomeNumbers(self.outcome, self.outcome_values[1])
+
     def public_outcome(self, table: pa.Table, family: str) -> Floats:
         """A public outcome as numbers: 0 and 1 for a yes/no outcome, otherwise as it stands."""
-        column = table[self.outcome].combine_chunks()
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        if family in ("binary", "hinge"):
-            if self.outcome_values is None:
-                raise EstimationError(
-                    f'family "{family}" needs an outcome with two values, and "{self.outcome}" has not'
-                )
-            yes = pc.equal(column, pa.scalar(self.outcome_values[1], column.type))
-            return np.asarray(yes.to_numpy(zero_copy_only=False), float)
-        kind = column.type
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-            raise EstimationError(f'the outcome "{self.outcome}" must be a number or have two values')
-        return np.asarray(column.to_numpy(zero_copy_only=False), float)
+        return self.outcome_numbers(family)(table)
 
     def modelled(self, family: str) -> str:
         """What is modelled, such as ``P(cheated = "yes")``."""
@@ -207,12 +197,45 @@ class Specification:
             return f"P({what})" if family == "binary" else what
         return f"E({self.outcome})" if family in ("linear", "poisson") else self.outcome
 
-    def finished(self, fit: Fit, family: str, rows: Rows, *notes: str) -> Fit:
+    def finished(self, fit: Fit, family: str, *notes: str) -> Fit:
         """The fit with the formula, what it models, and how many rows were left out."""
-        plural = "s" if rows.left_out != 1 else ""
-        dropped = (f"{rows.left_out:,} row{plural} with a missing value left out",) if rows.left_out else ()
+        left_out = self.release.rows - fit.n if self.missing == "drop" else 0
+        plural = "s" if left_out != 1 else ""
+        dropped = (f"{left_out:,} row{plural} with a missing value left out",) if left_out else ()
         told = (*fit.notes, *dropped, *notes)
         return replace(fit, notes=told, formula=self.formula.strip(), modelled=self.modelled(family))
+
+
+@dataclass(frozen=True)
+class OutcomeNumbers:
+    """Makes numbers of a public outcome: 1 for the second value of a yes/no outcome, otherwise as it stands."""
+
+    name: str
+    yes: Any = None
+
+    def __call__(self, table: pa.Table) -> Floats:
+        """Of some rows."""
+        column = table[self.name].combine_chunks()
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if self.yes is not None:
+            found = pc.equal(column, pa.scalar(self.yes, column.type))
+            return np.asarray(found.to_numpy(zero_copy_only=False), float)
+        kind = column.type
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+            raise EstimationError(f'the outcome "{self.name}" must be a number or have two values')
+        return np.asarray(column.to_numpy(zero_copy_only=False), float)
+
+
+@dataclass(frozen=True)
+class ReadColumns:
+    """Reads some columns of a release, or of a part of one."""
+
+    columns: Sequence[str]
+
+    def __call__(self, part: Release, _: int) -> Iterator[CountedRows]:
+        """Batch by batch."""
+        return (CountedRows(batch) for batch in part.batches(self.columns))
 
 
 def _quoted(level: Any) -> str:

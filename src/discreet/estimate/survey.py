@@ -13,6 +13,7 @@ from discreet.errors import EstimationError
 from discreet.estimate.calibrated_variance import AuxiliarySums, Calibrated
 from discreet.estimate.evidence import Evidence
 from discreet.estimate.finite_population import FiniteSample, PopulationSizes
+from discreet.estimate.passes import refuse_to_send
 from discreet.estimate.rows import Batch, WeightRule, weight_rule
 from discreet.estimate.satterthwaite import degrees_of_strata
 from discreet.estimate.spread import Linearised
@@ -59,12 +60,25 @@ def refuse_single_units(units_in: Ints, roles: Roles) -> None:
         raise EstimationError(f"{where} has a single {what}, so its variance cannot be estimated{remedy}")
 
 
+def unit_codes(
+    mine: tuple[LabelIndex, LabelIndex, PairIndex], theirs: tuple[LabelIndex, LabelIndex, PairIndex], *, clusters: bool
+) -> tuple[Ints, Ints]:
+    """The codes here of the strata and units of other rows; labels of strata and clusters, then their pairs."""
+    stratum, cluster = mine[0].take(theirs[0]), mine[1].take(theirs[1])
+    if not stratum.size:  # no strata were named: there is one
+        stratum = np.zeros(1, np.int64)
+    return stratum, mine[2].take(theirs[2], stratum, cluster) if clusters else stratum
+
+
 class SurveyTally:
-    """Sums by stratum, cluster, group and report, over batches of rows."""
+    """Sums by stratum, cluster, group and report, over batches of rows; those of different rows add up."""
 
     def __init__(self, reports: int, roles: Roles, target: str) -> None:
         self._reports = reports
         self._roles = roles
+        self._target = target
+        #: Rows without an answer.
+        self.left_out = 0
         # Given the table of truths, rows are randomised independently: only weights matter.
         self._is_sample = target == "population" and (roles.weights or roles.strata or roles.clusters or roles.fpc)
         self._stratum_labels = LabelIndex("strata")
@@ -88,8 +102,7 @@ class SurveyTally:
         unit = stratum
         if batch.clusters is not None:
             unit = self._units.encode(stratum, self._cluster_labels.encode(batch.clusters, batch.first_row))
-        times = batch.times
-        rows = np.bincount(stratum, times, self._rows_by_stratum.size).astype(np.int64)
+        rows = np.bincount(stratum, minlength=self._rows_by_stratum.size)
         rows[: self._rows_by_stratum.size] += self._rows_by_stratum
         self._rows_by_stratum = rows
         if batch.fpc is not None:
@@ -99,11 +112,38 @@ class SurveyTally:
             self._auxiliary.add(unit, batch, rows_are_units=not self._roles.clusters)
             more = auxiliary_products(batch)
         if batch.answered is not None:  # rows without an answer stay in the sample, with a total of zero
+            self.left_out += int(np.count_nonzero(~batch.answered))
             codes, unit, group = codes[batch.answered], unit[batch.answered], group[batch.answered]
             weights = None if weights is None else weights[batch.answered]
-            times = None if times is None else times[batch.answered]
             more = None if more is None else more[batch.answered]
-        self._cells.add(self._blocks.encode(unit, group) * self._reports + codes, weights, times, more)
+        self._cells.add(self._blocks.encode(unit, group) * self._reports + codes, weights, more)
+
+    def __add__(self, other: SurveyTally) -> SurveyTally:
+        both = SurveyTally(self._reports, self._roles, self._target)
+        for one in (self, other):
+            both._take(one)
+        return both
+
+    def _take(self, other: SurveyTally) -> None:
+        """The sums of other rows, whose labels have codes of their own."""
+        self.left_out += other.left_out
+        if not other._rows_by_stratum.size:
+            return
+        indices = ((one._stratum_labels, one._cluster_labels, one._units) for one in (self, other))
+        stratum, unit = unit_codes(*indices, clusters=self._roles.clusters)
+        group = self._group_labels.take(other._group_labels) if self._roles.groups else np.zeros(1, np.int64)
+        block = self._blocks.take(other._blocks, unit, group)
+        self._cells.take(other._cells, block, self._reports)
+        self._auxiliary.take(other._auxiliary, unit)
+        rows = np.bincount(stratum, other._rows_by_stratum, self._rows_by_stratum.size).astype(np.int64)
+        rows[: self._rows_by_stratum.size] += self._rows_by_stratum
+        self._rows_by_stratum = rows
+        self._population.take(other._population, stratum)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """As it is sent, and not at any size."""
+        refuse_to_send(len(self._blocks), "combinations of clusters and groups")
+        return vars(self)
 
     def evidence(self) -> list[tuple[Any, Evidence]]:
         """The evidence of every group, in label order; without groups one, labelled None."""
@@ -257,9 +297,17 @@ def _sums(keys: Ints, values: Floats, size: int) -> Floats:
     return np.asarray(np.bincount(keys, values, size), float)
 
 
-def survey_evidence(batches: Iterable[Batch], reports: int, roles: Roles, target: str) -> list[tuple[Any, Evidence]]:
-    """Tally batches that have groups, weights, strata or clusters."""
-    tally = SurveyTally(reports, roles, target)
-    for batch in batches:
-        tally.add(batch)
-    return tally.evidence()
+@dataclass(frozen=True)
+class Tallying:
+    """The pass that tallies batches which have groups, weights, strata or clusters."""
+
+    reports: int
+    roles: Roles
+    target: str
+
+    def __call__(self, batches: Iterable[Batch]) -> SurveyTally:
+        """Of some rows."""
+        tally = SurveyTally(self.reports, self.roles, self.target)
+        for batch in batches:
+            tally.add(batch)
+        return tally

@@ -102,6 +102,16 @@ class LabelIndex:
             codes[position] = self._codes.setdefault(label, len(self._codes))
         return np.asarray(codes[positions])
 
+    def __add__(self, other: LabelIndex) -> LabelIndex:
+        both = LabelIndex(self._name, missing_is_a_group=self._missing_is_a_group)
+        for one in (self, other):
+            both.take(one)
+        return both
+
+    def take(self, other: LabelIndex) -> Ints:
+        """The codes here of all labels that another index knows, in the order of its codes."""
+        return np.array([self._codes.setdefault(label, len(self._codes)) for label in other._codes], np.int64)
+
     def in_order(self) -> list[tuple[Any, int]]:
         """Labels with their codes in sorted order, the missing one last and under its name."""
         present = [label for label in self._codes if label is not None]
@@ -144,6 +154,12 @@ class PairIndex:
         pairs = ((keys // width) << 32 | keys % width).tolist()
         return np.asarray(np.array([known.setdefault(pair, len(known)) for pair in pairs], np.int64)[back])
 
+    def take(self, other: PairIndex, first: Ints, second: Ints) -> Ints:
+        """The codes here of all pairs that another index knows; its codes of both parts have these codes here."""
+        one, more = other.pairs()
+        pairs = (first[one] << 32 | second[more]).tolist()
+        return np.array([self._codes.setdefault(pair, len(self._codes)) for pair in pairs], np.int64)
+
     def __len__(self) -> int:
         return len(self._codes)
 
@@ -171,6 +187,17 @@ class GroupIndex:
         codes = found[0]
         for pairs, more in zip(self._pairs, found[1:], strict=True):
             codes = pairs.encode(codes, more)
+        return codes
+
+    def take(self, other: GroupIndex) -> Ints:
+        """The codes here of all groups that another index knows, in the order of its codes."""
+        if not self._columns:
+            self._columns = [LabelIndex(self._name, missing_is_a_group=True) for _ in other._columns]
+            self._pairs = [PairIndex() for _ in other._pairs]
+        maps = [mine.take(theirs) for mine, theirs in zip(self._columns, other._columns, strict=True)]
+        codes = maps[0]
+        for mine, theirs, more in zip(self._pairs, other._pairs, maps[1:], strict=True):
+            codes = mine.take(theirs, codes, more)
         return codes
 
     def in_order(self) -> list[tuple[Any, int]]:
@@ -201,17 +228,17 @@ class Cells:
         self._keys: Ints = np.zeros(0, np.int64)
         self._sums: Floats = np.zeros((3, 0))
 
-    def add(self, keys: Ints, weights: Floats | None, times: Ints | None = None, more: Floats | None = None) -> None:
-        """One batch of rows, each as often as it occurs; ``more`` has one row of numbers for each."""
+    def add(self, keys: Ints, weights: Floats | None, more: Floats | None = None) -> None:
+        """One batch of rows; ``more`` has one row of numbers for each."""
         if not keys.size:
             return
         present, back = distinct(keys)
-        count, each = np.bincount(back, times), 1 if times is None else times
+        count = np.bincount(back)
         sums = [count] * 3
         if weights is not None:
-            sums = [count, np.bincount(back, weights * each), np.bincount(back, weights**2 * each)]
+            sums = [count, np.bincount(back, weights), np.bincount(back, weights**2)]
         if more is not None:
-            sums += [np.bincount(back, column * each) for column in more.T]
+            sums += [np.bincount(back, column) for column in more.T]
         self._merge(present, np.array(sums, float))
 
     def _merge(self, keys: Ints, sums: Floats) -> None:
@@ -220,6 +247,11 @@ class Cells:
         both = np.concatenate([earlier, sums], axis=1)
         self._keys = merged
         self._sums = np.array([np.bincount(back, row, merged.size) for row in both])
+
+    def take(self, other: Cells, block: Ints, size: int) -> None:
+        """Sums of other rows, with keys ``block·size + code`` whose blocks have these codes here."""
+        if other._keys.size:
+            self._merge(block[other._keys // size] * size + other._keys % size, other._sums)
 
     def by_block(self, size: int) -> tuple[Ints, Ints, Floats]:
         """(block, code, sums) for keys that were made as ``block·size + code``."""

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from discreet.engines import Engine
-from discreet.engines.engine import Counted
 from discreet.errors import ReleaseError
 from discreet.manifest import Block, Release, Survey
 
@@ -82,10 +81,6 @@ class WeightedRelease(Release):
         if column == self.weight:
             raise ReleaseError("the weights are public")
         return self.base.block(column)
-
-    def counted(self, columns: Sequence[str]) -> Iterator[Counted]:
-        """The rows that count, each for itself."""
-        return ((batch, None) for batch in self.batches(columns))
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The rows that count, batch by batch."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -16,17 +16,25 @@ from discreet.manifest.release import Release
 Work = Callable[[Release, int], Any]
 
 
-def over_parts(release: Release, work: Work) -> list[Any] | None:
-    """What a function gives for each part of a release, in their order.
+def lies_elsewhere(release: Release) -> bool:
+    """Whether the parts of a release are read somewhere else than here."""
+    engine = getattr(release, "engine", None)
+    return not (engine is None or engine.keeps_order or not release.manifest.files or release.path is None)
+
+
+def over_parts(release: Release, work: Work, *, add: bool = False) -> list[Any] | None:
+    """What a function gives for each part of a release, in their order; with ``add``, for some of them together.
 
     Worked out where the engine reads the parts; None when that is here, and there is nothing to gain.
     """
-    engine, files = getattr(release, "engine", None), release.manifest.files
-    if engine is None or engine.keeps_order or not files or release.path is None:
+    if not lies_elsewhere(release):
         return None
-    starts = dict(zip((file.name for file in files), accumulate((0, *(file.rows for file in files))), strict=False))
-    table = FolderTable(release.path, list(starts))
-    found: list[Any] | None = engine.over_parts(table, _OfPart(release.manifest, str(release.path), starts, work))
+    files = release.manifest.files
+    starts = accumulate((0, *(file.rows for file in files)))
+    parts = [f"{start}/{file.name}" for start, file in zip(starts, files, strict=False)]
+    # What a part need not know grows with the number of parts, and every task takes along what it knows.
+    known = replace(release.manifest, files=(), content=None, additions=(), signature=None)
+    found: list[Any] | None = release.engine.over_parts(parts, _OfPart(known, str(release.path), work), add=add)
     return found
 
 
@@ -43,8 +51,8 @@ class _OfPart:
 
     manifest: Manifest
     folder: str
-    starts: Mapping[str, int]
     work: Work
 
-    def __call__(self, name: str) -> Any:
-        return self.work(Release(self.manifest, FolderTable(Path(self.folder), [name])), self.starts[name])
+    def __call__(self, part: str) -> Any:
+        start, _, name = part.partition("/")
+        return self.work(Release(self.manifest, FolderTable(Path(self.folder), [name])), int(start))

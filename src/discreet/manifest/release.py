@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from discreet import arguments
 from discreet.engines import Engine, Local
-from discreet.engines.engine import Counted
 from discreet.engines.local import available_cores
 from discreet.errors import ManifestError, ReleaseError
 from discreet.manifest.additions import described
@@ -251,16 +250,7 @@ class Release:
         """The rows, batch by batch, in these columns (default: all)."""
         names = self.columns if columns is None else _listed(columns)
         engine = Local() if columns is None else self.engine
-        rows = ((batch, None) for batch in engine.rows(self._stored, names))
-        return (batch for batch, _ in self._read(names, rows))
-
-    def counted(self, columns: Sequence[str]) -> Iterator[Counted]:
-        """The rows in these columns, and how often each occurs where the engine counted them."""
-        names = _listed(columns)
-        return self._read(names, self.engine.counted(self._stored, names))
-
-    def _read(self, names: list[str], batches: Iterator[Counted]) -> Iterator[Counted]:
-        return _decoded([self._column(name) for name in names], batches)
+        return _decoded([self._column(name) for name in names], engine.rows(self._stored, names))
 
     def coded(self) -> Iterator[pa.RecordBatch]:
         """The rows as digests see them: reports as codes, null where there is none; public cells as stored."""
@@ -366,13 +356,13 @@ class Release:
         return self.manifest.to_dict()
 
 
-def _decoded(columns: Sequence[ReleasedColumn], batches: Iterator[Counted]) -> Iterator[Counted]:
+def _decoded(columns: Sequence[ReleasedColumn], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The cells of these columns as their readers see them."""
     schema = pa.schema([(column.name, column.type) for column in columns])
     first_row = 0
-    for batch, times in batches:
+    for batch in batches:
         arrays = [column.read(batch.column(column.name), first_row) for column in columns]
-        yield pa.RecordBatch.from_arrays(arrays, schema=schema), times
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
         first_row += batch.num_rows
 
 

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from discreet import EstimationError, NotIdentifiedError, Plan, Randomness, Release, release
-from discreet.estimate.corrected_loss import corrected_regression
-from discreet.estimate.corrected_loss import formula as formula_module
+from discreet.estimate.corrected_loss import corrected_regression, reading
 
 PLAN = """
 format = 1
@@ -219,7 +218,7 @@ def test_equal_rows_are_collapsed_without_a_difference(monkeypatch):
     made = released(truth(3_000), 3.0, survey='weight = "w"\ncluster = "town"')
     few = corrected_regression("cheated ~ sex * smokes", made)
     assert few.risk.rows < 20
-    monkeypatch.setattr(formula_module, "distinct_rows", lambda _, rows: (np.arange(rows), np.arange(rows)))
+    monkeypatch.setattr(reading, "distinct_rows", lambda *_: (None, None))
     many = corrected_regression("cheated ~ sex * smokes", made)
     assert many.risk.rows == 3_000
     assert np.allclose(few.estimate, many.estimate, atol=1e-8)

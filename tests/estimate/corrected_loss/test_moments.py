@@ -9,6 +9,7 @@ import pytest
 from discreet import Plan, Randomness, release
 from discreet.estimate.corrected_loss import corrected_regression
 from discreet.estimate.corrected_loss import formula as formula_module
+from discreet.estimate.corrected_loss.model import OverCells
 
 PLAN = """
 format = 1
@@ -84,7 +85,7 @@ def test_moments_agree_with_cells(formula, monkeypatch):
     made = released(2_000)
     moments = corrected_regression(formula, made, family="linear")
     assert moments.cells == 0
-    monkeypatch.setattr(formula_module._Work, "_moments", formula_module._Work._over_cells)
+    monkeypatch.setattr(formula_module, "model_of", OverCells)
     cells = corrected_regression(formula, made, family="linear")
     assert cells.cells > 0
     assert np.allclose(moments.estimate, cells.estimate, rtol=1e-8, atol=1e-9)

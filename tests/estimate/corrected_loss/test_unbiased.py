@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet.estimate.corrected_loss.formula import needed_parts
+from discreet.estimate.corrected_loss.model import needed_parts
 
 from .worlds import FAMILIES, independent, loss_of, model_rows, outcome_size, parameters, together, with_blank
 
@@ -32,10 +32,10 @@ def plain(family, truth, theta):
 def test_expectation_over_all_reports_is_the_loss_of_the_truth(name, world):
     """Enumerated: every truth, every report, value and both derivatives, to rounding."""
     family = FAMILIES[name]
-    randomisation, truths, chance = world(family)
+    randomisation, reports, truths, chance = world(family)
     theta = parameters(family)
     for truth, weights in zip(truths, chance, strict=True):
-        found = loss_of(family, randomisation, weights).moments(theta)
+        found = loss_of(family, randomisation, reports, weights).moments(theta)
         value, gradient, hessian = plain(family, truth, theta)
         assert np.isclose(found.value, value, rtol=0, atol=1e-11)
         assert np.allclose(found.gradient, gradient, rtol=0, atol=1e-11)
@@ -46,10 +46,10 @@ def test_expectation_over_all_reports_is_the_loss_of_the_truth(name, world):
 def test_a_blank_truth_weighs_nothing(name):
     """Enumerated: the loss of those who have an answer, and zero for those who have none."""
     family = FAMILIES[name]
-    randomisation, truths, chance = with_blank(family)
+    randomisation, reports, truths, chance = with_blank(family)
     theta = parameters(family)
     for truth, weights in zip(truths, chance, strict=True):
-        found = loss_of(family, randomisation, weights).moments(theta)
+        found = loss_of(family, randomisation, reports, weights).moments(theta)
         blank = truth[2] == outcome_size(family)
         value, gradient, hessian = plain(family, truth % [2, 3, outcome_size(family)], theta)
         assert np.isclose(found.value, 0 if blank else value, rtol=0, atol=1e-10)
@@ -60,7 +60,7 @@ def test_a_blank_truth_weighs_nothing(name):
 def test_a_blank_predictor_needs_everything_together():
     """Whether an answer is there is one more factor of every part of the loss."""
     family = FAMILIES["logit"]
-    randomisation, _, _ = together(family)
+    randomisation, _, _, _ = together(family)
     whole = frozenset({0, 1, 2})
     assert not needed_parts((0, 1), family.curvature, randomisation)(whole)
     first = replace(randomisation.columns[0], blank=True)
@@ -71,10 +71,10 @@ def test_a_blank_predictor_needs_everything_together():
 def test_a_wrong_channel_is_noticed():
     """The enumeration has power: chances that are off by one in a hundred do not pass."""
     family = FAMILIES["logit"]
-    randomisation, truths, chance = independent(family)
+    randomisation, reports, truths, chance = independent(family)
     theta = parameters(family)
     wrong = 0.99 * chance[3] + 0.01 / chance.shape[1]
-    found = loss_of(family, randomisation, wrong).moments(theta)
+    found = loss_of(family, randomisation, reports, wrong).moments(theta)
     assert not np.allclose(found.gradient, plain(family, truths[3], theta)[1], atol=1e-4)
 
 
@@ -82,8 +82,8 @@ def test_a_wrong_channel_is_noticed():
 def test_derivatives(name):
     """Gradient and second derivatives agree with differences; rows add up to the gradient."""
     family = FAMILIES[name]
-    randomisation, _, chance = independent(family)
-    risk = loss_of(family, randomisation, np.random.default_rng(1).random(chance.shape[1]) + 0.5)
+    randomisation, reports, _, chance = independent(family)
+    risk = loss_of(family, randomisation, reports, np.random.default_rng(1).random(chance.shape[1]) + 0.5)
     theta, step = parameters(family, 2), 1e-6
     here = risk.moments(theta)
     for j in range(theta.size):
@@ -92,5 +92,5 @@ def test_derivatives(name):
         up, down = risk.moments(theta + move), risk.moments(theta - move)
         assert np.isclose((up.value - down.value) / (2 * step), here.gradient[j], rtol=1e-6, atol=1e-8)
         assert np.allclose((up.gradient - down.gradient) / (2 * step), here.hessian[j], rtol=1e-5, atol=1e-7)
-    weights = risk.sample.weights
+    weights = risk.only.sample.weights
     assert np.allclose(weights @ risk.row_scores(theta) / weights.sum(), here.gradient, rtol=0, atol=1e-12)

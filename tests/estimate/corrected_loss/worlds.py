@@ -9,10 +9,12 @@ import numpy as np
 from discreet import Categorical, design
 from discreet.estimate.corrected_loss.classes import Multinomial, Ordinal
 from discreet.estimate.corrected_loss.families import Linear, Poisson, binary_family
-from discreet.estimate.corrected_loss.formula import needed_parts
+from discreet.estimate.corrected_loss.model import needed_parts
 from discreet.estimate.corrected_loss.model_matrix import CellMatrix
-from discreet.estimate.corrected_loss.objective import CorrectedLoss, Sample
+from discreet.estimate.corrected_loss.objective import CellRows, CorrectedLoss, Size
 from discreet.estimate.corrected_loss.randomised import Randomisation, RandomisedColumn
+from discreet.estimate.corrected_loss.sample import Sample
+from discreet.estimate.passes import Held
 from discreet.mechanisms import ChannelResponse, GeneralizedResponse
 
 FAMILIES = {
@@ -48,19 +50,30 @@ def model_rows(truths):
     return np.column_stack([np.ones(a.size), np.full(a.size, W), a, b == 1, b == 2, a * W])
 
 
+def randomisation_of(columns, reports):
+    """The columns, with how often each of their reports is among these."""
+    counts = (np.bincount(reports[:, k], minlength=one.codes).astype(float) for k, one in enumerate(columns))
+    return Randomisation(tuple(columns), True, tuple(counts))
+
+
+def numbered(size):
+    """Values 0, 1, …"""
+    return Categorical(list(range(size)))
+
+
 def independent(family):
-    """Two randomised predictors and a randomised outcome, each on its own; the chance of every report by truth."""
+    """Two randomised predictors and a randomised outcome, each on its own; every report, and its chance by truth."""
     mechanisms = [WIDE, GeneralizedResponse(3, 1.0), GeneralizedResponse(outcome_size(family), 1.5)]
     reports = reports_of([one.shape[1] for one in mechanisms])
     truths = reports_of([one.shape[0] for one in mechanisms])
-    columns = tuple(
-        RandomisedColumn(name, Categorical(list(range(one.shape[0]))), reports[:, k], (one,))
-        for k, (name, one) in enumerate(zip("aby", mechanisms, strict=True))
-    )
+    columns = [
+        RandomisedColumn(name, numbered(one.shape[0]), numbered(one.shape[1]), (one,))
+        for name, one in zip("aby", mechanisms, strict=True)
+    ]
     chance = np.ones((len(truths), len(reports)))
     for k, one in enumerate(mechanisms):
         chance *= one.matrix()[truths[:, k]][:, reports[:, k]]
-    return Randomisation(columns, len(reports), outcome=True), truths, chance
+    return randomisation_of(columns, reports), reports, truths, chance
 
 
 def together(family, epsilons=(1.0, 1.5, 2.0), **options):
@@ -68,11 +81,11 @@ def together(family, epsilons=(1.0, 1.5, 2.0), **options):
     sizes = (2, 3, outcome_size(family))
     joint = design.attributes(sizes, epsilons, **options).mechanism
     reports = truths = reports_of(sizes)
-    columns = tuple(
-        RandomisedColumn(name, Categorical(list(range(size))), reports[:, k], joint=joint, position=k)
+    columns = [
+        RandomisedColumn(name, numbered(size), numbered(size), joint=joint, position=k)
         for k, (name, size) in enumerate(zip("aby", sizes, strict=True))
-    )
-    return Randomisation(columns, len(reports), outcome=True), truths, joint.view(0, 1, 2).matrix()
+    ]
+    return randomisation_of(columns, reports), reports, truths, joint.view(0, 1, 2).matrix()
 
 
 def with_blank(family):
@@ -81,20 +94,17 @@ def with_blank(family):
     joint = design.attributes(sizes, (1.5, 1.5, 2.0)).mechanism
     reports = truths = reports_of(sizes)
     values = (2, 3, outcome_size(family))
-    columns = tuple(
-        RandomisedColumn(
-            name, Categorical(list(range(size))), reports[:, k], joint=joint, position=k, blank=size < sizes[k]
-        )
+    columns = [
+        RandomisedColumn(name, numbered(size), numbered(sizes[k]), joint=joint, position=k, blank=size < sizes[k])
         for k, (name, size) in enumerate(zip("aby", values, strict=True))
-    )
-    return Randomisation(columns, len(reports), outcome=True), truths, joint.view(0, 1, 2).matrix()
+    ]
+    return randomisation_of(columns, reports), reports, truths, joint.view(0, 1, 2).matrix()
 
 
-def loss_of(family, randomisation, weights, units=(0, 1)):
-    """The corrected loss of rows that carry every report, with these weights."""
-    cells = randomisation.weights(range(3), needed_parts(units, family.curvature, randomisation), outcome=True)
-    X = model_rows(cells.truths())
-    n = randomisation.rows
+def rows_of(family, randomisation, reports, sample, units=(0, 1)):
+    """Rows with these reports, in every cell."""
+    cells = randomisation.cells(range(3), needed_parts(units, family.curvature, randomisation), outcome=True)
+    X, n = model_rows(cells.truths()), len(reports)
     matrix = CellMatrix(
         np.tile(X[:1, :2], (n, 1)),
         X[:, 2:5],
@@ -104,9 +114,20 @@ def loss_of(family, randomisation, weights, units=(0, 1)):
         np.array([2, 3, 4]),
         np.array([5]),
     )
-    _, transform = family.parameters(NAMES)
     values = np.arange(outcome_size(family), dtype=float)[None, :]
-    return CorrectedLoss(family, matrix, cells, values, Sample(np.arange(n), weights), 0, transform)
+    weights = cells.of_rows(randomisation.codes(range(3), list(reports.T)), n)
+    return CellRows(matrix, weights, values, sample)
+
+
+def loss_of(family, randomisation, reports, weights, units=(0, 1)):
+    """The corrected loss of rows that carry these reports, with these weights."""
+    n = len(reports)
+    rows = rows_of(family, randomisation, reports, Sample(n, weights=weights), units)
+    _, transform = family.parameters(NAMES)
+    gram = rows.matrix.gram(np.ones(n))
+    scale = np.sqrt(np.diag(gram) / (n * rows.matrix.cells))
+    size = Size(n, n, float(weights.sum()), scale, rows.matrix.cells * rows.cells.cells.outcomes)
+    return CorrectedLoss(family, Held((rows,)), size, 0, transform)
 
 
 def parameters(family, seed=0):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from scipy.interpolate import CubicSpline
 
 from discreet import Randomness
-from discreet.estimate import regression
+from discreet.estimate import passes, regression
 from discreet.estimate.formulas import Matrices, read_terms
 from discreet.estimate.formulas.distribution import Distribution
 from discreet.publish import release
@@ -114,7 +112,7 @@ def test_a_streamed_fit_is_the_fit_in_memory(monkeypatch):
     released = release(table, plan, randomness=Randomness.seeded(3))
     memory = regression("ill ~ scale(x) + sex", released)
     read = released.batches
-    monkeypatch.setattr(sys.modules["discreet.estimate.likelihood.by_formula"], "IN_MEMORY_ROWS", 100)
+    monkeypatch.setattr(passes, "HELD_BYTES", 0)
     monkeypatch.setattr(
         type(released), "batches", lambda _, names=None: (p for b in read(names) for p in _pieces(b, 250))
     )

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from discreet import Randomness, estimate, release
-from discreet.estimate.likelihood import class_source
+from discreet.estimate import passes
+from discreet.estimate.likelihood import class_source, even_sample
 from discreet.estimate.likelihood.multinomial import multinomial_regression
 from discreet.estimate.likelihood.predictor import predictor_regression
 from discreet.mechanisms import GeneralizedResponse
@@ -71,7 +72,7 @@ def test_starts_on_a_sample_change_nothing(monkeypatch, kind):
     """Of rows that all differ a sample is tried first, and all are climbed."""
     data = sample(2, continuous=True)
     whole = fits(data, kind)
-    monkeypatch.setattr(class_source, "SAMPLE", 1_000)
+    monkeypatch.setattr(even_sample, "SAMPLE", 1_000)
     same(fits(data, kind), whole)
 
 
@@ -93,8 +94,8 @@ def test_rows_are_read_again_where_they_do_not_fit(monkeypatch, formula, family)
     plan = {"public": [{"columns": ["x", "done", "age"]}], "private": [{**asked, "columns": ["answer"]}]}
     made = release(table, plan, randomness=Randomness.seeded(5))
     held = estimate.regression(formula, made, family, method="likelihood")
-    monkeypatch.setattr(class_source, "_HELD", 0)
-    monkeypatch.setattr(class_source, "SAMPLE", 1_000)
+    monkeypatch.setattr(passes, "HELD_BYTES", 0)
+    monkeypatch.setattr(even_sample, "SAMPLE", 1_000)
     read = estimate.regression(formula, made, family, method="likelihood")
     same(read, held)
     assert read.passes > 3

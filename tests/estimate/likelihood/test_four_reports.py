@@ -8,7 +8,8 @@ import pytest
 
 from discreet import EstimationError, Plan, Randomness, estimate, release
 from discreet.design import binary
-from discreet.estimate.likelihood import binary_regression, by_formula
+from discreet.estimate import passes
+from discreet.estimate.likelihood import binary_regression
 from discreet.estimate.likelihood.links import LINKS
 from discreet.estimate.likelihood.multinomial import multinomial_regression
 from discreet.estimate.likelihood.rows import checked_rows
@@ -167,7 +168,7 @@ def test_formulas_take_every_link_penalty_and_comparison(released, monkeypatch):
     assert both.estimate[1, 1] < both.estimate[0, 1]
     firth = estimate.regression("cheated ~ age", released, link="probit", penalty="firth")
     np.testing.assert_allclose(firth.coefficients, fit.coefficients, atol=0.05 * fit.std_error.max())
-    monkeypatch.setattr(by_formula, "IN_MEMORY_ROWS", 100)
+    monkeypatch.setattr(passes, "HELD_BYTES", 0)
     streamed = estimate.regression("cheated ~ age", released, link="probit")
     np.testing.assert_allclose(streamed.coefficients, fit.coefficients, atol=1e-6)
 

@@ -18,6 +18,7 @@ from discreet.estimate.calibration.sample import CalibrationSample, read_sample
 from discreet.estimate.calibration.solve import Solution, solve
 from discreet.estimate.checks import checked_length, checked_weights
 from discreet.estimate.collecting import declared
+from discreet.estimate.passes import Held
 from discreet.estimate.rows import Batch, Rows, is_release
 
 METHODS = ("raking", "linear", "logit")
@@ -166,15 +167,15 @@ def _sample(source: Any, margins: Margins, given: Any) -> tuple[CalibrationSampl
         for name in margins.columns:
             _check_public(source, name)
         table = margins.columns or source.columns[:1]
-        rows = Rows(source, int(source.rows), (), **aside, table=table, counted=True)
+        rows = Rows(source, int(source.rows), (), **aside, table=table)
         if given is not None and not isinstance(given, str):
             raise EstimationError("weights of a release are a public column: name it")
-        return read_sample(rows.batches(), margins), given
+        return read_sample(rows.source(), margins), given
     n = source.num_rows
     if given is not None:
         given = checked_weights(given, n)
     batch = Batch(np.zeros(n, np.uint8), weights=given, table=source)
-    return read_sample([batch], margins), given
+    return read_sample(Held((batch,)), margins), given
 
 
 def _check_public(release: Any, name: str) -> None:

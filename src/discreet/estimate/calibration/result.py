@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +102,8 @@ class Calibration(Shown):
     @cached_property
     def weights(self) -> Floats:
         """The calibrated weight of every row, in the order of the rows."""
+        if self.source is None:
+            raise EstimationError("these weights were copied without their release: calibrate it again")
         if not is_release(self.source):
             return frozen(self.of(None, slice(0, self.n)).weights)
         rows = Rows(self.source, self.source.rows, (), weights=self, strata=None, clusters=None, table=self.needs)
@@ -123,7 +125,7 @@ class Calibration(Shown):
     def of(self, read: Callable[[str], Any] | None, rows: slice) -> RowWeights:
         """The weights of some rows, with their auxiliary numbers, and how each weight moves with the multipliers."""
         size = rows.stop - rows.start
-        column = self._kept(rows) if read is None or not is_release(self.source) else read
+        column = self._kept(rows) if read is None else read
         coded = self.margins.coded(column, size, rows.start)
         if self.given is None:
             d = np.full(size, self.scale)
@@ -133,6 +135,11 @@ class Calibration(Shown):
         x = self.margins.auxiliary(coded)
         ratio, slope = self.distance.ratios(x @ self.multipliers)
         return RowWeights(weights=d * ratio, auxiliary=x, slopes=d * slope)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """As it is sent to where the rows are read: the rule, without the release."""
+        state = {one.name: getattr(self, one.name) for one in fields(self)}
+        return state | {"source": None} if is_release(self.source) else state
 
     def _kept(self, rows: slice) -> Callable[[str], Any]:
         return lambda name: self.source[name][rows]

@@ -5,7 +5,7 @@ People in the same categories are alike and are put together; where a total is o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.calibration.margins import Margins
+from discreet.estimate.passes import Source, summed
 from discreet.estimate.rows import Batch
 
 #: Numbers that are held: codes and weights of rows that differ (2^27, 1 GB).
@@ -74,39 +75,59 @@ class CalibrationSample:
         )
 
 
-def read_sample(batches: Iterable[Batch], margins: Margins) -> CalibrationSample:
-    """Read all rows once."""
-    found: list[tuple[Floats, ...]] = []
-    held = 0
-    for batch in batches:
-        size = batch.codes.size
-        coded = margins.coded(partial(_column, batch.table), size, batch.first_row)
-        times = np.ones(size) if batch.times is None else batch.times.astype(float)
-        d = np.ones(size) if batch.weights is None else batch.weights
-        part: tuple[Floats, ...] = (coded, times, d * times, d * d * times, d, d)
-        if margins.only_categories:
-            part = _together(part)
-        held += part[0].size + 5 * len(part[0])
-        if margins.only_categories and len(found) > 64:
-            found, held = [_together(_stacked([*found, part]))], 0
-            continue
-        if held > _MOST_NUMBERS:
-            raise EstimationError(
-                "totals of numbers hold every row in memory, and this release has too many: use totals of bands"
-            )
-        found.append(part)
-    if not found or not sum(len(part[0]) for part in found):
+def read_sample(source: Source, margins: Margins) -> CalibrationSample:
+    """Read all rows once: cells of people who are alike where the rows lie, rows that differ here."""
+    reading = _Reading(margins)
+    found = (summed(source, reading) if margins.only_categories else reading(source.chunks())).together()
+    if not len(found[0]):
         raise EstimationError("there are no rows to calibrate (n = 0)")
-    whole = _stacked(found)
-    return CalibrationSample(margins, *(_together(whole) if margins.only_categories else whole))
+    return CalibrationSample(margins, *found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """Codes, numbers and weights of some rows, in pieces; those of different rows add up."""
+
+    pieces: tuple[tuple[Floats, ...], ...]
+    alike: bool
+
+    def __add__(self, other: _Cells) -> _Cells:
+        return _Cells((_Cells((*self.pieces, *other.pieces), self.alike).together(),), self.alike)
+
+    def together(self) -> tuple[Floats, ...]:
+        """All pieces as one; rows with the same codes are one cell where only categories count."""
+        whole = tuple(np.concatenate(one) for one in zip(*self.pieces, strict=True))
+        return _together(whole) if self.alike else whole
+
+
+@dataclass(frozen=True, eq=False)
+class _Reading:
+    """The pass that reads them."""
+
+    margins: Margins
+
+    def __call__(self, batches: Iterator[Batch]) -> _Cells:
+        alike = self.margins.only_categories
+        found = [tuple(np.zeros((0, len(self.margins.parts)) if place == 0 else 0) for place in range(6))]
+        held = 0
+        for batch in batches:
+            size = batch.codes.size
+            coded = self.margins.coded(partial(_column, batch.table), size, batch.first_row)
+            d = np.ones(size) if batch.weights is None else batch.weights
+            part: tuple[Floats, ...] = (coded, np.ones(size), d, d * d, d, d)
+            found.append(_together(part) if alike else part)
+            held += found[-1][0].size + 5 * len(found[-1][0])
+            if alike and len(found) > 64:
+                found, held = [_Cells(tuple(found), alike).together()], 0
+            if held > _MOST_NUMBERS:
+                raise EstimationError(
+                    "totals of numbers hold every row in memory, and this release has too many: use totals of bands"
+                )
+        return _Cells(tuple(found), alike)
 
 
 def _column(table: Any, name: str) -> Any:
     return table[name].combine_chunks()
-
-
-def _stacked(parts: list[tuple[Floats, ...]]) -> tuple[Floats, ...]:
-    return tuple(np.concatenate(one) for one in zip(*parts, strict=True))
 
 
 def _together(part: tuple[Floats, ...]) -> tuple[Floats, ...]:

@@ -18,8 +18,11 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
+from discreet.estimate.passes import nbytes
 
 Ints = NDArray[np.int64]
+#: Codes of reports, in the smallest integers that hold them.
+Codes = NDArray[Any]
 
 #: Cells, values of a randomised outcome included. Each is evaluated for every distinct row in every step.
 MOST_CELLS = 4_096
@@ -28,26 +31,23 @@ _KEPT = 1 << 23
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class Factor:
     """Columns that were randomised together, often one.
 
     Attributes
     ----------
     axes : tuple of int
         Which columns of the model, ascending.
-    codes : array
-        The combined report of every row.
     table : array (reports, combined truths)
-        The weights of a report; the truth of the first column varies slowest.
+        The weights of a combined report; the truth of the first column varies slowest.
     """
 
     axes: tuple[int, ...]
-    codes: Ints
     table: Floats
 
 
-class CellWeights:
-    """The weights of every row over the cells.
+class Cells:
+    """Every combination of true values, and what reports weigh each by.
 
     Parameters
     ----------
@@ -55,26 +55,18 @@ class CellWeights:
         The randomised columns: those of the predictors, then the outcome if it is randomised.
     sizes : sequence of int
         How many true values each has, missing ones not counted.
-    sources : sequence of Source
+    factors : sequence of Factor
         Which of them were randomised together.
     randomised_outcome : bool
         Whether the last column is the outcome.
-    rows : int
     """
 
     def __init__(
-        self,
-        names: Sequence[str],
-        sizes: Sequence[int],
-        sources: Sequence[Source],
-        *,
-        randomised_outcome: bool,
-        rows: int,
+        self, names: Sequence[str], sizes: Sequence[int], factors: Sequence[Factor], *, randomised_outcome: bool
     ) -> None:
-        self.names, self.sizes, self.sources = tuple(names), tuple(sizes), tuple(sources)
+        self.names, self.sizes, self.factors = tuple(names), tuple(sizes), tuple(factors)
         self.outcomes = self.sizes[-1] if randomised_outcome else 1
-        self.cells = math.prod(self.sizes) // self.outcomes
-        self.rows = rows
+        self.count = math.prod(self.sizes) // self.outcomes
 
     @property
     def predictors(self) -> tuple[int, ...]:
@@ -85,17 +77,17 @@ class CellWeights:
         """The true value of each randomised predictor in each cell, by position; one row per cell."""
         if not self.predictors:
             return np.zeros((1, 0), np.intp)
-        return np.stack(np.unravel_index(np.arange(self.cells), self.predictors), axis=1)
+        return np.stack(np.unravel_index(np.arange(self.count), self.predictors), axis=1)
 
     @cached_property
-    def _space(self) -> int:
+    def combinations(self) -> int:
         """How many combinations of reports there can be."""
-        return math.prod(source.table.shape[0] for source in self.sources)
+        return math.prod(factor.table.shape[0] for factor in self.factors)
 
     @cached_property
-    def _few(self) -> bool:
+    def few(self) -> bool:
         """Whether the weights of all combinations of reports that there can be are kept."""
-        return self._space * self.cells * self.outcomes <= _KEPT
+        return self.combinations * self.count * self.outcomes <= _KEPT
 
     @property
     def inflation(self) -> float:
@@ -104,68 +96,94 @@ class CellWeights:
         Every report counts alike. Of a randomised outcome the weights are added up first.
         """
         product = 1.0
-        for source in self.sources:
-            last = source.axes[-1] == len(self.sizes) - 1 and self.outcomes > 1
-            by_truth = source.table.reshape(len(source.table), -1, self.outcomes if last else 1)
-            reported = source.table.any(axis=1)  # a report that no truth gives, or that nobody gave, has no weights
+        for factor in self.factors:
+            last = factor.axes[-1] == len(self.sizes) - 1 and self.outcomes > 1
+            by_truth = factor.table.reshape(len(factor.table), -1, self.outcomes if last else 1)
+            reported = factor.table.any(axis=1)  # a report that no truth gives, or that nobody gave, has no weights
             product *= float(np.mean((by_truth[reported].sum(axis=2) ** 2).sum(axis=1)))
         return product
 
     @cached_property
-    def reports(self) -> Ints:
-        """A number for each combination of reports, one per row."""
-        combined = np.zeros(self.rows, np.int64)
-        for source in self.sources:
-            if (int(combined.max(initial=0)) + 1) * source.table.shape[0] > 1 << 62:
+    def every(self) -> Floats:
+        """The weights of every combination of reports that there can be, where there are few enough."""
+        if not self.factors:  # nothing but numbers was randomised
+            return np.ones((1, 1, 1))
+        sizes = tuple(factor.table.shape[0] for factor in self.factors)
+        return self.made(np.unravel_index(np.arange(self.combinations), sizes))
+
+    def made(self, codes: Sequence[Codes]) -> Floats:
+        """The weights (rows, outcomes, cells) of rows with these codes, one array for each factor."""
+        count = len(codes[0])
+        weights = np.ones((count, *self.sizes))
+        for factor, reported in zip(self.factors, codes, strict=True):
+            shape = tuple(size if axis in factor.axes else 1 for axis, size in enumerate(self.sizes))
+            weights *= factor.table[reported].reshape(count, *shape)
+        by_cell = weights.reshape(count, self.count, self.outcomes)
+        return np.ascontiguousarray(by_cell.transpose(0, 2, 1))
+
+    def of_rows(self, codes: Sequence[Codes], rows: int) -> CellWeights:
+        """The weights of so many rows, given the combined report of each for every factor."""
+        combined = np.zeros(rows, np.int64)
+        for factor, reported in zip(self.factors, codes, strict=True):
+            if (int(combined.max(initial=0)) + 1) * factor.table.shape[0] > 1 << 62:
                 combined = np.unique(combined, return_inverse=True)[1]
-            combined = combined * source.table.shape[0] + source.codes
-        return combined if self._few else np.asarray(np.unique(combined, return_inverse=True)[1], np.int64)
+            combined = combined * factor.table.shape[0] + reported
+        if self.few:
+            return CellWeights(self, narrow(combined, self.combinations))
+        _, first, back = np.unique(combined, return_index=True, return_inverse=True)
+        return CellWeights(self, narrow(back, first.size), tuple(one[first] for one in codes))
+
+
+@dataclass(eq=False)
+class CellWeights:
+    """The weights of some rows over the cells.
+
+    Attributes
+    ----------
+    cells : Cells
+    reports : array
+        A number for each combination of reports, one per row.
+    codes : tuple of array, optional
+        The reports of every combination, where not all that there can be are kept.
+    """
+
+    cells: Cells
+    reports: Codes
+    codes: tuple[Codes, ...] | None = None
 
     @cached_property
     def _kept(self) -> Floats | None:
         """The weights of every combination of reports, where there are few enough."""
-        if not self.sources:  # nothing but numbers was randomised
-            return np.ones((1, 1, 1))
-        if self._few:
-            sizes = tuple(source.table.shape[0] for source in self.sources)
-            return self._made(np.unravel_index(np.arange(self._space), sizes))
-        first = np.unique(self.reports, return_index=True)[1]
-        return self._of_rows(first) if first.size * self.cells * self.outcomes <= _KEPT else None
+        if self.codes is None:
+            return self.cells.every
+        few = len(self.codes[0]) * self.cells.count * self.cells.outcomes <= _KEPT
+        return self.cells.made(self.codes) if few else None
 
     def table(self) -> Floats:
         """The weights of every combination of reports over all cells, in the order of ``reports``."""
         made = self._kept
         if made is None:
-            made = self._of_rows(np.unique(self.reports, return_index=True)[1])
+            assert self.codes is not None
+            made = self.cells.made(self.codes)
         return made.transpose(0, 2, 1).reshape(len(made), -1)
 
     def of(self, rows: Any) -> Floats:
         """The weights (rows, outcomes, cells) of some rows."""
-        return self._of_rows(rows) if self._kept is None else np.asarray(self._kept[self.reports[rows]])
+        if self._kept is not None:
+            return np.asarray(self._kept[self.reports[rows]])
+        assert self.codes is not None
+        return self.cells.made([one[self.reports[rows]] for one in self.codes])
 
-    def _of_rows(self, rows: Any) -> Floats:
-        return self._made([source.codes[rows] for source in self.sources])
+    @property
+    def nbytes(self) -> int:
+        """What they take beside the cells, which others share."""
+        own = () if self.codes is None or self._kept is None else (self._kept,)
+        return nbytes(self.reports, *(self.codes or ()), *own)
 
-    def _made(self, codes: Sequence[NDArray[Any]]) -> Floats:
-        """The weights of rows whose sources reported these codes."""
-        count = len(codes[0]) if codes else self.rows
-        weights = np.ones((count, *self.sizes))
-        for source, reported in zip(self.sources, codes, strict=True):
-            shape = tuple(size if axis in source.axes else 1 for axis, size in enumerate(self.sizes))
-            weights *= source.table[reported].reshape(count, *shape)
-        by_cell = weights.reshape(count, self.cells, self.outcomes)
-        return np.ascontiguousarray(by_cell.transpose(0, 2, 1))
 
-    def take(self, rows: Any) -> CellWeights:
-        """The weights of some rows only."""
-        sources = [Source(one.axes, one.codes[rows], one.table) for one in self.sources]
-        return CellWeights(
-            self.names,
-            self.sizes,
-            sources,
-            randomised_outcome=self.outcomes > 1,
-            rows=np.arange(self.rows)[rows].size,
-        )
+def narrow(codes: NDArray[Any], size: int) -> Codes:
+    """Codes below a size, in the smallest integers that hold them."""
+    return codes.astype(np.min_scalar_type(max(size - 1, 0)))
 
 
 def refuse_too_many(names: Sequence[str], sizes: Sequence[int]) -> None:

@@ -2,64 +2,141 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from discreet.arguments import Floats
 from discreet.estimate.corrected_loss.evaluation import Evaluation
-from discreet.estimate.corrected_loss.model_matrix import CellMatrix
-from discreet.estimate.likelihood.scan import collinear, dependent_columns
+from discreet.estimate.corrected_loss.linear_moments import MomentRows
+from discreet.estimate.corrected_loss.objective import CellRows
+from discreet.estimate.likelihood.scan import Triangle, collinear, dependent_columns
+from discreet.estimate.passes import Source, summed
 
 #: Share of a squared column below which it may be a combination of others; then orthogonal factors decide.
 _SUSPECT, _COLLINEAR = 1e-9, 1e-10
 _ROWS = 1 << 12
 
 
-def refuse_collinear(matrix: CellMatrix, names: Sequence[str]) -> None:
-    """Refuse a model matrix over rows and cells."""
-    if not dependent_columns(matrix.gram(), _SUSPECT):
-        return
-    step = max(_ROWS // matrix.cells, 1)
-    parts = (matrix.take(slice(start, start + step)) for start in range(0, matrix.rows, step))
-    _refuse((part.written_out().reshape(-1, matrix.columns) for part in parts), names)
+@dataclass(frozen=True, eq=False)
+class Products:
+    """``Σ x x'`` over rows and cells, with the number of rows; two of them add up."""
+
+    products: Floats
+    rows: float
+
+    def __add__(self, other: Products) -> Products:
+        return Products(self.products + other.products, self.rows + other.rows)
 
 
-def refuse_collinear_units(public: Floats, evaluation: Evaluation, names: Sequence[str]) -> None:
-    """The same for a model that is a sum over units, without its cells.
+@dataclass(frozen=True, eq=False)
+class CellProducts:
+    """The pass that adds them up."""
+
+    columns: int
+
+    def __call__(self, chunks: Iterator[CellRows]) -> Products:
+        """Of some rows."""
+        found = Products(np.zeros((self.columns, self.columns)), 0.0)
+        for rows in chunks:
+            times = rows.sample.counted(rows.rows)
+            found = found + Products(rows.matrix.gram(times), float(times.sum()))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _CellTriangles:
+    columns: int
+
+    def __call__(self, chunks: Iterator[CellRows]) -> Triangle:
+        found = Triangle.nothing(self.columns)
+        for rows in chunks:
+            step = max(_ROWS // rows.matrix.cells, 1)
+            for start in range(0, rows.rows, step):
+                part = rows.matrix.take(slice(start, start + step))
+                found = found + Triangle.of(part.written_out().reshape(-1, self.columns))
+        return found
+
+
+def refuse_collinear(source: Source, products: Floats, names: Sequence[str]) -> None:
+    """Refuse a model matrix over rows and cells, given its products."""
+    if dependent_columns(products, _SUSPECT):
+        _refuse(summed(source, _CellTriangles(len(names))), names)
+
+
+@dataclass(frozen=True, eq=False)
+class AtFirstTruths:
+    """A model that is a sum over units, without its cells: columns of rows at the first truths of all units.
 
     A sum ``f_0(row) + f_1(t_1) + f_2(t_2) + …`` is zero everywhere exactly when it is zero in every row at the first
-    truths, and for every truth of one unit at a time in the first row.
+    truths, and for every truth of one unit at a time in one row.
     """
-    units = evaluation.unit_matrices
-    base = np.zeros(len(names))
-    base[evaluation.public_at] = public[0]
-    for unit, values in units.items():
-        base[evaluation.columns_of(unit)] = values[0]
 
-    def parts() -> Iterator[Floats]:
-        for start in range(0, len(public), _ROWS):
-            rows = public[start : start + _ROWS]
-            made = np.tile(base, (len(rows), 1))
-            made[:, evaluation.public_at] = rows
-            yield made
-        for unit, values in units.items():
-            made = np.tile(base, (len(values), 1))
-            made[:, evaluation.columns_of(unit)] = values
-            yield made
+    public_at: Any
+    first: Floats
+    units: Mapping[int, tuple[Any, Floats]]
 
-    gram = np.zeros((len(names), len(names)))
-    for part in parts():
-        gram += part.T @ part
+    @classmethod
+    def of(cls, evaluation: Evaluation) -> AtFirstTruths:
+        """From the columns of the units, which are known without any row."""
+        first = np.zeros(len(evaluation.matrices.names))
+        units = {unit: (evaluation.columns_of(unit), values) for unit, values in evaluation.unit_matrices.items()}
+        for at, values in units.values():
+            first[at] = values[0]
+        return cls(evaluation.public_at, first, units)
+
+    def rows(self, public: Floats) -> Floats:
+        """The model matrix of rows with these public columns."""
+        made = np.tile(self.first, (len(public), 1))
+        made[:, self.public_at] = public
+        return made
+
+    def truths(self, row: Floats) -> list[Floats]:
+        """In one row of public columns, all truths of one unit at a time."""
+        found = []
+        for at, values in self.units.values():
+            made = self.rows(np.tile(row, (len(values), 1)))
+            made[:, at] = values
+            found.append(made)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _UnitTriangles:
+    at: AtFirstTruths
+
+    def __call__(self, chunks: Iterator[MomentRows]) -> Triangle:
+        found = Triangle.nothing(self.at.first.size)
+        for rows in chunks:
+            for start in range(0, rows.rows, _ROWS):
+                public = rows.public[start : start + _ROWS, : self.at.public_at.size]
+                found = found + Triangle.of(self.at.rows(public))
+        return found
+
+
+def refuse_collinear_units(
+    source: Source, at: AtFirstTruths, products: Floats, row: Floats, names: Sequence[str]
+) -> None:
+    """The same for a model that is a sum over units.
+
+    Parameters
+    ----------
+    products : array
+        The mean of x x' over rows at the first truths.
+    row : array
+        The public columns of one row.
+    """
+    truths = at.truths(row)
+    gram = products + sum((one.T @ one / len(one) for one in truths), np.zeros_like(products))
     if dependent_columns(gram, _SUSPECT):
-        _refuse(parts(), names)
+        found = summed(source, _UnitTriangles(at))
+        _refuse(sum((Triangle.of(one) for one in truths), found), names)
 
 
-def _refuse(parts: Iterable[Floats], names: Sequence[str]) -> None:
-    """Decide by orthogonal factors, updated part by part."""
-    factor = np.zeros((0, len(names)))
-    for part in parts:
-        factor = np.asarray(np.linalg.qr(np.vstack([factor, part]), mode="r"))
-    found = dependent_columns(factor, _COLLINEAR, triangular=True)
+def _refuse(triangle: Triangle, names: Sequence[str]) -> None:
+    """Decide by orthogonal factors."""
+    found = dependent_columns(triangle.factor, _COLLINEAR, triangular=True)
     if found:
         raise collinear(names, *found)

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.arguments import Floats
-from discreet.errors import EstimationError
+from discreet.estimate.corrected_loss.cells import Cells
 from discreet.estimate.corrected_loss.model_matrix import CellMatrix
 from discreet.estimate.corrected_loss.randomised import RandomisedColumn
-from discreet.estimate.corrected_loss.reading import Indices, plain
 from discreet.estimate.formulas import Matrices
-
-#: Numbers of the columns in which public and randomised terms meet (2^27 floats, 1 GB).
-_MOST_MIXED = 1 << 27
 
 
 class Evaluation:
@@ -29,15 +27,10 @@ class Evaluation:
     matrices : Matrices
     columns : sequence of RandomisedColumn
         The randomised predictors.
-    table : pyarrow.Table
-        The rows, with the public predictors ``public``.
     """
 
-    def __init__(
-        self, matrices: Matrices, columns: Sequence[RandomisedColumn], table: pa.Table, public: Sequence[str]
-    ) -> None:
+    def __init__(self, matrices: Matrices, columns: Sequence[RandomisedColumn]) -> None:
         self.matrices, self._columns = matrices, tuple(columns)
-        self._public = table.select(list(public))
         hidden = {column.name for column in columns}
         used = matrices.used
         kinds = np.array([2 * bool(u & hidden) + bool(u - hidden) for u in used])  # 2: randomised alone, 3: both
@@ -64,25 +57,25 @@ class Evaluation:
         names = {self._columns[k].name for k in self.axes(unit)}
         return np.array([j for j in self.private_at if self.matrices.used[j] & names], np.intp)
 
-    def _at(self, truths: NDArray[np.intp] | None, rows: Indices | None, columns: NDArray[np.intp]) -> Floats:
+    def _at(self, truths: NDArray[np.intp] | None, rows: pa.Table | None, columns: NDArray[np.intp]) -> Floats:
         """These columns of the model in these rows (None: they use nothing public) at these true values.
 
         One row of truths stands for all rows; None where the columns use nothing randomised.
         """
-        count = len(rows) if rows is not None else len(truths) if truths is not None else 1
+        count = rows.num_rows if rows is not None else len(truths) if truths is not None else 1
         if not columns.size:
             return np.zeros((count, 0))
         used = frozenset().union(*(self.matrices.used[j] for j in columns))
-        made: dict[str, pa.Array] = {}
+        made: dict[str, Any] = {}
         if rows is not None:
-            made = {name: plain(self._public[name]).take(pa.array(rows)) for name in self._public.column_names}
+            made = {name: rows[name] for name in rows.column_names if name in used}
         if truths is not None:
             for k, column in enumerate(self._columns):
                 if column.name in used:
                     made[column.name] = column.at(np.broadcast_to(truths[:, k], count).copy())
         return self.matrices.matrix(pa.table(made) if made else pa.table({"": pa.nulls(count)}), columns)
 
-    def public(self, rows: Indices) -> Floats:
+    def public(self, rows: pa.Table) -> Floats:
         """The public columns of the model in these rows."""
         return self._at(None, rows, self.public_at)
 
@@ -103,20 +96,43 @@ class Evaluation:
         parts = np.split(values, ends[:-1]) if listed else []
         return {unit: part[:, self.columns_of(unit)] for (unit, _), part in zip(listed, parts, strict=True)}
 
-    def cell_matrix(self, truths: NDArray[np.intp], rows: Indices) -> CellMatrix:
-        """The model matrix of these rows in every cell."""
-        mixed_at, used = self.mixed_at, self.matrices.used
-        private = self._at(truths, None, self.private_at)
+    def over(self, cells: Cells) -> CellColumns:
+        """The columns of the model that depend on cells."""
+        truths, mixed_at, used = cells.truths(), self.mixed_at, self.matrices.used
         met = [k for k, column in enumerate(self._columns) if any(column.name in used[j] for j in mixed_at)]
         _, first, kind = np.unique(truths[:, met], axis=0, return_index=True, return_inverse=True)
-        if mixed_at.size * len(first) * len(rows) > _MOST_MIXED:
-            raise EstimationError(
-                f"interactions of public and randomised columns take {mixed_at.size:,} columns in {len(first):,} "
-                f"combinations of true values and {len(rows):,} rows, too many to hold; use fewer interactions"
-            )
-        mixed = np.zeros((len(rows), 1, 0))
-        if mixed_at.size:
-            mixed = np.stack([self._at(truths[c : c + 1], rows, mixed_at) for c in first], axis=1)
-        return CellMatrix(
-            self.public(rows), private, mixed, kind.reshape(-1), self.public_at, self.private_at, mixed_at
-        )
+        return CellColumns(self, self._at(truths, None, self.private_at), truths[first], kind.reshape(-1))
+
+
+@dataclass(frozen=True, eq=False)
+class CellColumns:
+    """The columns of a model over cells, ready for rows.
+
+    Attributes
+    ----------
+    evaluation : Evaluation
+    private : array (cells, p2)
+        Columns of randomised terms alone.
+    kinds : array (kinds, randomised predictors)
+        True values that columns in which public and randomised terms meet tell apart.
+    kind : array (cells,)
+    """
+
+    evaluation: Evaluation
+    private: Floats
+    kinds: NDArray[np.intp]
+    kind: NDArray[np.intp]
+
+    @property
+    def width(self) -> int:
+        """Numbers that a row takes."""
+        at = self.evaluation
+        return int(at.public_at.size + at.mixed_at.size * len(self.kinds))
+
+    def matrix(self, rows: pa.Table) -> CellMatrix:
+        """The model matrix of these rows in every cell."""
+        at, mixed = self.evaluation, np.zeros((rows.num_rows, 1, 0))
+        if at.mixed_at.size:
+            made = [at._at(self.kinds[c : c + 1], rows, at.mixed_at) for c in range(len(self.kinds))]
+            mixed = np.stack(made, axis=1)
+        return CellMatrix(at.public(rows), self.private, mixed, self.kind, at.public_at, at.private_at, at.mixed_at)

@@ -10,9 +10,10 @@ import numpy as np
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.corrected_loss.families import Family
-from discreet.estimate.corrected_loss.objective import CorrectedLoss, Sample
+from discreet.estimate.corrected_loss.objective import CorrectedLoss
 from discreet.estimate.corrected_loss.result import CorrectedRegression
 from discreet.estimate.corrected_loss.robust import IndexFamily, fit_robust
+from discreet.estimate.corrected_loss.sample import ScoreSquares
 from discreet.estimate.corrected_loss.search import local_minimum
 from discreet.estimate.corrected_loss.undetermined import status
 from discreet.estimate.formulas import Matrices
@@ -32,8 +33,8 @@ class Risk(Protocol):
         """The loss."""
 
     @property
-    def sample(self) -> Sample:
-        """The rows, with weights, clusters and strata."""
+    def n(self) -> int:
+        """Number of rows, or of records."""
 
     @property
     def transform(self) -> Floats | None:
@@ -60,8 +61,8 @@ class Risk(Protocol):
     def moments(self, theta: Floats) -> Moments:
         """Value, gradient and second derivatives."""
 
-    def row_scores(self, theta: Floats) -> Floats:
-        """The gradient of every distinct row."""
+    def meat(self, theta: Floats) -> ScoreSquares:
+        """The middle of the sandwich."""
 
 
 def fit_corrected(
@@ -90,7 +91,7 @@ def fit_corrected(
         Whether the rows carry survey weights.
     """
     parameters, _ = risk.family.parameters(names)
-    n = risk.sample.n
+    n = risk.n
     if n <= len(parameters):
         raise EstimationError(f"{n:,} rows are too few for {len(parameters)} coefficients")
     if isinstance(risk, CorrectedLoss) and isinstance(risk.family, IndexFamily):
@@ -101,7 +102,7 @@ def fit_corrected(
         family, solution = risk.family, _solve(risk)
         hessian = risk.moments(solution.theta).hessian
     theta = np.array(solution.theta)
-    meat, sampling = risk.sample.meat(risk.row_scores(theta))
+    meat, sampling = risk.meat(theta).finished()
     meat = meat / risk.total
     covariance = sandwich(hessian, meat, cast("int", risk.total))
     if not solution.converged:  # nothing is known about a point that is no minimum

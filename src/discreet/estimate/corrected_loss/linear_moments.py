@@ -14,18 +14,18 @@ once, and looked up. The matrix ``G = Σ ω (mm' + excess)`` has the expectation
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arguments import Floats
-from discreet.estimate.corrected_loss.cells import CellWeights
+from discreet.estimate.corrected_loss.cells import Codes
 from discreet.estimate.corrected_loss.families import Linear
-from discreet.estimate.corrected_loss.objective import Sample
+from discreet.estimate.corrected_loss.sample import Sample, ScoreSquares
 from discreet.estimate.m_estimation.objective import Moments
+from discreet.estimate.passes import Held, Source, nbytes, summed
 
 Places = NDArray[np.intp]
 _CHUNK = 1 << 15
@@ -39,26 +39,30 @@ class Unit:
     ----------
     at : array of int
         Where they stand in z; the outcome stands last.
-    reports : array
-        The combined report of every row, as a number.
     mean : array (reports, columns)
-        The debiased columns.
+        The debiased columns, for every combined report.
     excess : array (reports, columns, columns)
         What the debiased product has beyond the product of the means.
     """
 
     at: Places
-    reports: NDArray[np.int64]
     mean: Floats
     excess: Floats
 
     @classmethod
-    def of(cls, at: Places, weights: CellWeights, values: Floats) -> Unit:
-        """From the weights over the cells of the unit and its columns in every cell."""
-        table = weights.table()
+    def of(cls, at: Places, table: Floats, values: Floats) -> Unit:
+        """From the weights of every report over the cells of the unit and its columns in every cell."""
         mean = table @ values
         square = np.einsum("rt,tp,tq->rpq", table, values, values, optimize=True)
-        return cls(at, weights.reports, mean, square - mean[:, :, None] * mean[:, None, :])
+        return cls(at, mean, square - mean[:, :, None] * mean[:, None, :])
+
+    def pull(self, c: Floats) -> list[tuple[Places, Floats]]:
+        """What the excess adds to ``zz'c``: where, and how much for every report."""
+        return [(self.at, self.excess @ c[self.at])]
+
+    def add_excess(self, G: Floats, counts: Floats) -> None:
+        """To the sum of products, given the weight of every report."""
+        G[np.ix_(self.at, self.at)] += np.tensordot(counts, self.excess, axes=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,17 +71,110 @@ class Pair:
 
     first: Places
     second: Places
-    reports: NDArray[np.int64]
     excess: Floats
 
     @classmethod
-    def of(cls, first: Unit, second: Unit, weights: CellWeights, values: tuple[Floats, Floats]) -> Pair:
-        """From the weights over the cells of both, those of the first varying slowest."""
+    def of(cls, at: tuple[Places, Places], table: Floats, values: tuple[Floats, Floats]) -> Pair:
+        """From the weights of every report over the cells of both, those of the first varying slowest."""
         one, other = values
-        table = weights.table().reshape(-1, len(one), len(other))
+        table = table.reshape(-1, len(one), len(other))
         together = np.einsum("rst,sp,tq->rpq", table, one, other, optimize=True)
         means = table.sum(axis=2) @ one, table.sum(axis=1) @ other
-        return cls(first.at, second.at, weights.reports, together - means[0][:, :, None] * means[1][:, None, :])
+        return cls(*at, together - means[0][:, :, None] * means[1][:, None, :])
+
+    def pull(self, c: Floats) -> list[tuple[Places, Floats]]:
+        """As for a unit."""
+        other = np.einsum("rpq,p->rq", self.excess, c[self.first])
+        return [(self.first, self.excess @ c[self.second]), (self.second, other)]
+
+    def add_excess(self, G: Floats, counts: Floats) -> None:
+        """As for a unit."""
+        product = np.tensordot(counts, self.excess, axes=1)
+        G[np.ix_(self.first, self.second)] += product
+        G[np.ix_(self.second, self.first)] += product.T
+
+
+@dataclass(frozen=True, eq=False)
+class MomentRows:
+    """Some distinct rows.
+
+    Attributes
+    ----------
+    public : array (rows, columns)
+        The public columns, the outcome last if it is public.
+    public_at : array of int
+        Where they stand in z.
+    units : tuple of (Unit, codes)
+        With the combined report of every row; a randomised outcome is one of them.
+    pairs : tuple of (Pair, codes)
+    sample : Sample
+    """
+
+    public: Floats
+    public_at: Places
+    units: tuple[tuple[Unit, Codes], ...]
+    pairs: tuple[tuple[Pair, Codes], ...]
+    sample: Sample
+
+    @property
+    def rows(self) -> int:
+        """Number of distinct rows."""
+        return len(self.public)
+
+    @property
+    def _excesses(self) -> tuple[tuple[Unit | Pair, Codes], ...]:
+        return (*self.units, *self.pairs)
+
+    @property
+    def columns(self) -> int:
+        """Columns of z."""
+        return self.public_at.size + sum(unit.at.size for unit, _ in self.units)
+
+    @property
+    def nbytes(self) -> int:
+        """What they take; tables are shared with others."""
+        return nbytes(self.public, *(codes for _, codes in self._excesses)) + self.sample.nbytes
+
+    def pieces(self) -> Iterator[tuple[slice, Floats]]:
+        """Rows with their debiased z, some at a time."""
+        for start in range(0, self.rows, _CHUNK):
+            rows = slice(start, min(start + _CHUNK, self.rows))
+            z = np.empty((rows.stop - start, self.columns))
+            z[:, self.public_at] = self.public[rows]
+            for unit, codes in self.units:
+                z[:, unit.at] = unit.mean[codes[rows]]
+            yield rows, z
+
+    def gram(self) -> Floats:
+        """The debiased ``Σ ω zz'``."""
+        G, weights = np.zeros((self.columns, self.columns)), self.sample.summed(self.rows)
+        for rows, z in self.pieces():
+            G += z.T @ (weights[rows, None] * z)
+        for one, codes in self._excesses:
+            one.add_excess(G, np.asarray(np.bincount(codes, weights, len(one.excess)), float))
+        return G
+
+    def row_scores(self, c: Floats) -> Floats:
+        """The gradient of every row."""
+        extra = [(at, codes, table) for one, codes in self._excesses for at, table in one.pull(c)]
+        out = np.empty((self.rows, self.columns - 1))
+        for rows, z in self.pieces():
+            z *= (z @ c)[:, None]
+            for at, codes, table in extra:
+                z[:, at] += table[codes[rows]]
+            out[rows] = -z[:, :-1]
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Scores:
+    c: Floats
+
+    def __call__(self, chunks: Iterator[MomentRows]) -> ScoreSquares:
+        found = ScoreSquares(0)
+        for rows in chunks:
+            found = found + rows.sample.scored(rows.row_scores(self.c))
+        return found
 
 
 class LinearMoments:
@@ -85,30 +182,50 @@ class LinearMoments:
 
     Parameters
     ----------
-    public : array (rows, columns)
-        The public columns of the distinct rows, the outcome last if it is public.
-    public_at : array of int
-        Where they stand in z.
-    units : sequence of Unit
-        A randomised outcome is one of them.
-    pairs : sequence of Pair
-    sample : Sample
+    source : Source of MomentRows
+    gram : array
+        The debiased ``Σ ω zz'`` per unit of weight.
+    n, distinct : int
+        Rows, and those that differ where equal ones were put together.
+    total : float
+        The sum of the weights.
+    every : Source of MomentRows, optional
+        The rows with their clusters and strata, where equal ones were put together without regard to these.
+    tilt : array or None
+        What is taken from the sum of the scores.
     """
 
+    #: None are needed.
+    cells_used = 0
+    #: There is one linear predictor.
+    transform = None
+
     def __init__(
-        self, public: Floats, public_at: Places, units: Sequence[Unit], pairs: Sequence[Pair], sample: Sample
+        self,
+        source: Source,
+        gram: Floats,
+        n: int,
+        distinct: int,
+        total: float,
+        every: Source | None = None,
+        tilt: Floats | None = None,
     ) -> None:
-        self.family, self.transform, self.sample = Linear(), None, sample
-        self._public, self._public_at, self._units, self._pairs = public, public_at, tuple(units), tuple(pairs)
-        self.rows = len(public)
-        self._columns = public_at.size + sum(unit.at.size for unit in units)
-        self._weights = sample.summed(self.rows)
-        self.total = float(sample.weights.sum())
+        self.family = Linear()
+        self.source, self.every = source, source if every is None else every
+        self.gram, self.n, self.rows, self.total, self.tilt = gram, n, distinct, total, tilt
+
+    def with_controls(self, controls: Floats) -> LinearMoments:
+        """The same with numbers of mean zero that are taken from the scores of records."""
+        only = self.only
+        sample = replace(only.sample, controls=controls)
+        source = Held((replace(only, sample=sample),))
+        return LinearMoments(source, self.gram, self.n, self.rows, self.total, tilt=sample.tilt)
 
     @property
-    def cells_used(self) -> int:
-        """None."""
-        return 0
+    def only(self) -> MomentRows:
+        """The rows, where they are here in one piece."""
+        (rows,) = self.source.chunks()
+        return rows  # type: ignore[no-any-return]
 
     def coefficients(self, theta: Floats) -> Floats:
         """One row: there is one linear predictor."""
@@ -116,33 +233,7 @@ class LinearMoments:
 
     def start(self) -> Floats:
         """Anywhere: the solution takes one step."""
-        return np.zeros(self._columns - 1)
-
-    def _chunks(self) -> Iterator[tuple[slice, Floats]]:
-        """Distinct rows with their debiased z, some at a time."""
-        for start in range(0, self.rows, _CHUNK):
-            rows = slice(start, min(start + _CHUNK, self.rows))
-            z = np.empty((rows.stop - start, self._columns))
-            z[:, self._public_at] = self._public[rows]
-            for unit in self._units:
-                z[:, unit.at] = unit.mean[unit.reports[rows]]
-            yield rows, z
-
-    @cached_property
-    def gram(self) -> Floats:
-        """The debiased ``Σ ω zz'`` per unit of weight."""
-        G = np.zeros((self._columns, self._columns))
-        for rows, z in self._chunks():
-            G += z.T @ (self._weights[rows, None] * z)
-        for unit in self._units:
-            counts = np.bincount(unit.reports, self._weights, len(unit.mean))
-            G[np.ix_(unit.at, unit.at)] += np.tensordot(counts, unit.excess, axes=1)
-        for pair in self._pairs:
-            counts = np.bincount(pair.reports, self._weights, len(pair.excess))
-            product = np.tensordot(counts, pair.excess, axes=1)
-            G[np.ix_(pair.first, pair.second)] += product
-            G[np.ix_(pair.second, pair.first)] += product.T
-        return G / self.total
+        return np.zeros(len(self.gram) - 1)
 
     @property
     def scale(self) -> Floats:
@@ -153,22 +244,15 @@ class LinearMoments:
         """Value, gradient and second derivatives."""
         c = np.append(-theta, 1.0)
         pull = self.gram @ c
-        value, gradient, tilt = 0.5 * float(c @ pull), -pull[:-1], self.sample.tilt
-        if tilt is not None:
-            value, gradient = value - float(tilt @ theta) / self.total, gradient - tilt / self.total
+        value, gradient = 0.5 * float(c @ pull), -pull[:-1]
+        if self.tilt is not None:
+            value, gradient = value - float(self.tilt @ theta) / self.total, gradient - self.tilt / self.total
         return Moments(value, gradient, self.gram[:-1, :-1], np.zeros((0, 0)))
 
     def row_scores(self, theta: Floats) -> Floats:
-        """The gradient of every distinct row."""
-        c = np.append(-theta, 1.0)
-        extra = [(one.at, one.reports, one.excess @ c[one.at]) for one in self._units]
-        for pair in self._pairs:
-            extra.append((pair.first, pair.reports, pair.excess @ c[pair.second]))
-            extra.append((pair.second, pair.reports, np.einsum("rpq,p->rq", pair.excess, c[pair.first])))
-        out = np.empty((self.rows, self._columns - 1))
-        for rows, z in self._chunks():
-            z *= (z @ c)[:, None]
-            for at, reports, table in extra:
-                z[:, at] += table[reports[rows]]
-            out[rows] = -z[:, :-1]
-        return out
+        """The gradient of every distinct row, where they are here in one piece."""
+        return self.only.row_scores(np.append(-theta, 1.0))
+
+    def meat(self, theta: Floats) -> ScoreSquares:
+        """The middle of the sandwich at a point."""
+        return summed(self.every, _Scores(np.append(-theta, 1.0)))

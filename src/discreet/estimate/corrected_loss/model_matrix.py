@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arguments import Floats
+from discreet.estimate.passes import nbytes
 
 Places = NDArray[np.intp]
 #: Numbers in one working array.
@@ -58,6 +59,11 @@ class CellMatrix:
     def columns(self) -> int:
         """Number of columns."""
         return self.public_at.size + self.private_at.size + self.mixed_at.size
+
+    @property
+    def nbytes(self) -> int:
+        """What its rows take; cells are shared with others."""
+        return nbytes(self.public, self.mixed)
 
     def take(self, rows: slice | NDArray[np.intp]) -> CellMatrix:
         """Some of the rows."""
@@ -117,13 +123,14 @@ class CellMatrix:
             out[np.ix_(mix, priv)] = out[np.ix_(priv, mix)].T
         return out
 
-    def gram(self) -> Floats:
-        """``Σ x x'`` over rows and cells, some rows at a time."""
+    def gram(self, times: Floats) -> Floats:
+        """``Σ x x'`` over rows, each so many times, and cells, some rows at a time."""
         step = max(_CHUNK // self.cells, 16)
-        parts = (self.take(slice(start, start + step)) for start in range(0, self.rows, step))
         total = np.zeros((self.columns, self.columns))
-        for part in parts:
-            total += part.products(np.ones((part.rows, part.cells)), np.ones(part.rows))
+        for start in range(0, self.rows, step):
+            rows = slice(start, start + step)
+            part = self.take(rows)
+            total += part.products(np.ones((part.rows, part.cells)), times[rows])
         return total
 
     def _over_cells(self, values: Floats) -> Floats:

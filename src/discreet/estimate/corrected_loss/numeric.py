@@ -29,10 +29,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class WrittenOut:
-    """Copies as rows: the record of each, its weight, and the table with known numbers."""
+    """Copies as rows: the record of each, its weight, and the table with known numbers.
+
+    Without weights the rows are the records themselves.
+    """
 
     record: NDArray[np.intp]
-    weight: Floats
+    weight: Floats | None
     table: pa.Table
 
 
@@ -54,11 +57,9 @@ class NumericColumns:
     table: pa.Table
 
     @classmethod
-    def of(cls, blocks: Mapping[str, Block], table: pa.Table) -> NumericColumns | None:
-        """Those among the columns of a formula, or None; only columns in the formula take part."""
+    def of(cls, blocks: Mapping[str, Block], table: pa.Table) -> NumericColumns:
+        """Those among the columns of a formula, of which there is one; only columns in the formula take part."""
         noisy = {name: block for name, block in blocks.items() if isinstance(block, NumericBlock)}
-        if not noisy:
-            return None
         names, made = [], []
         for block in dict.fromkeys(noisy.values()):
             chosen = [name for name in noisy if noisy[name] is block]
@@ -77,6 +78,10 @@ class NumericColumns:
     def with_count(self, count: int) -> NumericColumns:
         """The same with another number of copies."""
         return NumericColumns(self.names, self.copies.with_count(count), self.table)
+
+    def taken_literally(self) -> WrittenOut:
+        """The records with their numbers as they were reported."""
+        return WrittenOut(np.arange(self.table.num_rows), None, self.table)
 
     def inside(self) -> WrittenOut:
         """All copies inside the box."""

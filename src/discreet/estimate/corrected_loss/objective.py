@@ -2,116 +2,225 @@
 
 Its expectation over the randomisation is the loss of the truths, for every θ: so are those of the gradient and of the
 second derivatives (the corrected score of Nakamura 1990 and Stefanski 1989, for discrete errors). Rows that are equal
-in everything are one row here, with the sum of their weights.
+in everything are one row here, with the sum of their weights. Everything is a sum over rows, made in passes
+(:mod:`discreet.estimate.passes`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.estimate.corrected_loss.cells import CellWeights
 from discreet.estimate.corrected_loss.families import Family, Statistics
 from discreet.estimate.corrected_loss.model_matrix import CellMatrix
-from discreet.estimate.likelihood.sampling import SampleSums, Sampling
-from discreet.estimate.m_estimation.box.copies import summed_by
+from discreet.estimate.corrected_loss.sample import Sample, ScoreSquares
 from discreet.estimate.m_estimation.objective import Moments
+from discreet.estimate.passes import Held, Source, nbytes, summed
 
 #: Numbers in one working array: what a step touches stays in the second-level cache.
 _CHUNK = 1 << 15
 #: Numbers about the outcome that are kept from step to step (2^24 floats, 128 MB).
 _KEPT = 1 << 24
-#: Rows whose scores are written out at once.
-_SCORE_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
-    """The rows as they were sampled, each pointing to one of the distinct rows.
+class CellRows:
+    """Some distinct rows with their cells.
 
     Attributes
     ----------
-    distinct : array
-        The distinct row of every row.
-    weights : array
-        Survey weights; ones where there are none.
-    clusters, strata : array or None
-        Of every record.
-    records : array or None
-        The record of every row, where rows are copies of records with noise.
-    controls : array (records, parameters) or None
-        Numbers of mean zero that are taken from the scores of records.
+    matrix : CellMatrix
+    weights : CellWeights
+    outcome : array (rows or 1, values)
+        The public outcome of every row, or the values of a randomised one.
+    sample : Sample
+        The rows that these stand for.
     """
 
-    distinct: NDArray[np.intp]
-    weights: Floats
-    clusters: NDArray[Any] | None = None
-    strata: NDArray[Any] | None = None
-    records: NDArray[np.intp] | None = None
-    count: int = 0
-    controls: Floats | None = None
+    matrix: CellMatrix
+    cells: CellWeights
+    outcome: Floats
+    sample: Sample
 
     @property
-    def n(self) -> int:
-        """Number of rows, or of records where rows are copies."""
-        return self.distinct.size if self.records is None else self.count
+    def rows(self) -> int:
+        """Number of distinct rows."""
+        return self.matrix.rows
 
     @property
-    def tilt(self) -> Floats | None:
-        """What is taken from the sum of the scores."""
-        return None if self.controls is None else np.asarray(self.controls.sum(axis=0))
+    def nbytes(self) -> int:
+        """What they take."""
+        parts = self.matrix.nbytes + self.cells.nbytes + self.sample.nbytes
+        return parts + (nbytes(self.outcome) if len(self.outcome) > 1 else 0)
 
-    def by_row(self, scores: Floats) -> Floats:
-        """The weighed score of every row, from those of distinct rows."""
-        return np.asarray(scores[self.distinct] * self.weights[:, None])
+    def outcomes(self, rows: slice) -> Floats:
+        """What some rows can have for an outcome."""
+        return self.outcome if len(self.outcome) == 1 else self.outcome[rows]
 
-    def by_record(self, scores: Floats) -> Floats:
-        """The score of every record, from those of distinct rows."""
-        assert self.records is not None
-        total = summed_by(self.records, self.by_row(scores), self.n)
-        return total if self.controls is None else total - self.controls
-
-    def summed(self, count: int, power: int = 1) -> Floats:
-        """The sum of the weights (or their squares) over the rows of each distinct row."""
-        return np.asarray(np.bincount(self.distinct, self.weights**power, minlength=count), float)
-
-    def meat(self, scores: Floats) -> tuple[Floats, Sampling | None]:
-        """``Σ ω² s s'`` from the scores of distinct rows, times n/(n − 1); or summed by cluster and stratum."""
-        if self.records is not None:
-            single = self.by_record(scores)
-            if self.clusters is None and self.strata is None:
-                return single.T @ single * (self.n / (self.n - 1)), None
-            return _linearised([(self.strata, self.clusters, single)], scores.shape[1])
-        if self.clusters is None and self.strata is None:
-            squared = self.summed(len(scores), 2)
-            return (scores * squared[:, None]).T @ scores * (self.n / (self.n - 1)), None
-        return _linearised(
-            (
-                (
-                    None if self.strata is None else self.strata[rows],
-                    None if self.clusters is None else self.clusters[rows],
-                    scores[self.distinct[rows]] * self.weights[rows, None],
-                )
-                for rows in (slice(start, start + _SCORE_ROWS) for start in range(0, self.n, _SCORE_ROWS))
-            ),
-            scores.shape[1],
-        )
+    def pieces(self, predictors: int = 1) -> Iterator[tuple[slice, CellMatrix]]:
+        """Some rows at a time, so many that working arrays stay small."""
+        width = max(self.matrix.cells * max(self.cells.cells.outcomes, predictors**2), 1)
+        step = max(_CHUNK // width, 16)
+        for start in range(0, self.rows, step):
+            rows = slice(start, min(start + step, self.rows))
+            yield rows, self.matrix.take(rows)
 
 
-def _linearised(chunks: Iterable[tuple[Any, Any, Floats]], size: int) -> tuple[Floats, Sampling]:
-    """Scores of rows with their strata and clusters, summed."""
-    sums = SampleSums(size)
-    for strata, clusters, single in chunks:
-        sums.add(strata, clusters, single)
-    sampling = sums.finished()
-    assert sampling is not None
-    return sampling.scores, sampling
+class KnownStatistics:
+    """What a family needs of the outcomes, free of θ: kept from pass to pass where there is room, never sent."""
+
+    def __init__(self, room: int = _KEPT) -> None:
+        self._room = room
+        self._known: dict[tuple[int, int], Statistics] = {}
+
+    def of(self, family: Family, place: int, rows: CellRows, some: slice) -> Statistics:
+        """Of some rows of the chunk at this place."""
+        known = self._known.get((place, some.start))
+        if known is not None:
+            return known
+        found = family.statistics(rows.outcomes(some), rows.cells.of(some))
+        size = sum(one.size for one in found)
+        if size <= self._room:
+            self._room -= size
+            self._known[place, some.start] = found
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_room": 0, "_known": {}}
+
+
+@dataclass(frozen=True, eq=False)
+class At:
+    """A loss at a point: what every pass over its rows needs to know.
+
+    Attributes
+    ----------
+    family : Family
+    coefficients : array (K, columns)
+        One row for each linear predictor.
+    transform : array or None
+        Makes the coefficients of all linear predictors from the parameters.
+    known : KnownStatistics
+    """
+
+    family: Family
+    coefficients: Floats
+    transform: Floats | None = None
+    known: KnownStatistics = field(default_factory=lambda: KnownStatistics(0))
+
+    def predictors(self, matrix: CellMatrix) -> Floats:
+        """The linear predictors (rows, cells, K)."""
+        return np.stack([matrix.predictor(one) for one in self.coefficients], axis=2)
+
+    def terms(self, place: int, rows: CellRows) -> Iterator[tuple[slice, CellMatrix, tuple[Floats, Floats, Floats]]]:
+        """Losses and their derivatives, some rows at a time."""
+        for some, matrix in rows.pieces(self.family.predictors):
+            statistics = self.known.of(self.family, place, rows, some)
+            yield some, matrix, self.family.terms(self.predictors(matrix), statistics)
+
+    def row_scores(self, place: int, rows: CellRows) -> Floats:
+        """The gradient of every distinct row."""
+        K = self.family.predictors
+        size = self.coefficients.size if self.transform is None else self.transform.shape[1]
+        out = np.empty((rows.rows, size))
+        for some, matrix, (_, first, _) in self.terms(place, rows):
+            full = np.concatenate([matrix.row_sums(first[:, :, k]) for k in range(K)], axis=1)
+            out[some] = full if self.transform is None else full @ self.transform
+        return out
+
+
+@dataclass(eq=False)
+class LossSums:
+    """``Σ ω f``, its gradient and its second derivatives; two of them add up."""
+
+    value: float
+    gradient: Floats
+    hessian: Floats
+
+    def __add__(self, other: LossSums) -> LossSums:
+        return LossSums(self.value + other.value, self.gradient + other.gradient, self.hessian + other.hessian)
+
+
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    at: At
+
+    def __call__(self, chunks: Iterator[CellRows]) -> LossSums:
+        K, p = self.at.coefficients.shape
+        value, gradient, hessian = 0.0, np.zeros((K, p)), np.zeros((K, p, K, p))
+        for place, rows in enumerate(chunks):
+            summed_weights = rows.sample.summed(rows.rows)
+            for some, matrix, (f, first, second) in self.at.terms(place, rows):
+                weights = summed_weights[some]
+                value += float((weights @ f).sum())
+                for k in range(K):
+                    gradient[k] += matrix.total(first[:, :, k], weights)
+                    for j in range(k + 1):
+                        hessian[k, :, j] += matrix.products(second[:, :, k, j], weights)
+        return LossSums(value, gradient, hessian)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scores:
+    at: At
+
+    def __call__(self, chunks: Iterator[CellRows]) -> ScoreSquares:
+        found = ScoreSquares(0)
+        for place, rows in enumerate(chunks):
+            found = found + rows.sample.scored(self.at.row_scores(place, rows))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _OutcomeSums:
+    """The corrected sums of the outcome, or of its classes, and of the weights."""
+
+    classes: int
+
+    def __call__(self, chunks: Iterator[CellRows]) -> Floats:
+        sums, total = np.zeros(max(self.classes, 1)), 0.0
+        for rows in chunks:
+            summed_weights = rows.sample.summed(rows.rows)
+            for some, _ in rows.pieces():
+                weights = summed_weights[some, None] * rows.cells.of(some).sum(axis=2)
+                y = np.broadcast_to(rows.outcomes(some), weights.shape)
+                if self.classes:
+                    sums += np.bincount(y.ravel().astype(int), weights.ravel(), sums.size)
+                else:
+                    sums += (weights * y).sum()
+                total += float(weights.sum())
+        return np.append(sums, total)
+
+
+@dataclass(frozen=True, eq=False)
+class Size:
+    """How much there is.
+
+    Attributes
+    ----------
+    n, distinct : int
+        Rows, and those that differ where equal ones were put together.
+    total : float
+        The sum of the weights.
+    metric : array
+        The mean of x x' over rows and cells.
+    cells : int
+        Values of a randomised outcome included; 0 where none are needed.
+    inflation : float
+        By what the correction inflates variances; one without randomised predictors.
+    """
+
+    n: int
+    distinct: int
+    total: float
+    metric: Floats
+    cells: int
+    inflation: float = 1.0
 
 
 class CorrectedLoss:
@@ -120,72 +229,98 @@ class CorrectedLoss:
     Parameters
     ----------
     family : Family
-    matrix : CellMatrix
-        Of the distinct rows.
-    cells : CellWeights
-        Of the distinct rows.
-    outcome : array (rows or 1, values)
-        The public outcome of every row, or the values of a randomised one.
-    sample : Sample
+    source : Source of CellRows
+    size : Size
     constant : int or None
         The column of the model that is the intercept, where there is one.
     transform : array or None
         Makes the coefficients of all linear predictors from the parameters.
+    every : Source of CellRows, optional
+        The rows with their clusters and strata, where equal ones were put together without regard to these.
+    tilt : array or None
+        What is taken from the sum of the scores.
     """
 
     def __init__(
         self,
         family: Family,
-        matrix: CellMatrix,
-        cells: CellWeights,
-        outcome: Floats,
-        sample: Sample,
+        source: Source,
+        size: Size,
         constant: int | None = None,
         transform: Floats | None = None,
+        every: Source | None = None,
+        tilt: Floats | None = None,
     ) -> None:
-        self.family, self.matrix, self.cells, self.outcome, self.sample = family, matrix, cells, outcome, sample
-        self.constant, self.transform = constant, transform
-        self.rows = matrix.rows
-        self._weights = sample.summed(self.rows)
-        self.total = float(sample.weights.sum())
-        width = max(matrix.cells * max(cells.outcomes, family.predictors**2), 1)
-        self._step = max(_CHUNK // width, 16)
-        self._known: dict[int, Statistics] = {}
-        self._room = _KEPT
+        self.family, self.source, self._size = family, source, size
+        self.constant, self.transform, self.tilt = constant, transform, tilt
+        self.every = source if every is None else every
+        self._known = KnownStatistics()
 
-    def with_family(self, family: Family, outcome: Floats | None = None) -> CorrectedLoss:
+    def with_family(self, family: Family) -> CorrectedLoss:
         """The same rows and cells under another loss of one linear predictor."""
-        values = self.outcome if outcome is None else outcome
-        return CorrectedLoss(family, self.matrix, self.cells, values, self.sample, self.constant)
+        return CorrectedLoss(family, self.source, self._size, self.constant, every=self.every, tilt=self.tilt)
+
+    def with_controls(self, controls: Floats) -> CorrectedLoss:
+        """The same with numbers of mean zero that are taken from the scores of records."""
+        only = self.only
+        sample = replace(only.sample, controls=controls)
+        source = Held((replace(only, sample=sample),))
+        return CorrectedLoss(self.family, source, self._size, self.constant, self.transform, tilt=sample.tilt)
+
+    @property
+    def only(self) -> CellRows:
+        """The rows, where they are here in one piece."""
+        (rows,) = self.source.chunks()
+        return rows  # type: ignore[no-any-return]
+
+    @property
+    def n(self) -> int:
+        """Number of rows, or of records."""
+        return self._size.n
+
+    @property
+    def rows(self) -> int:
+        """Number of rows that differ, where equal ones were put together."""
+        return self._size.distinct
+
+    @property
+    def total(self) -> float:
+        """The sum of the weights."""
+        return self._size.total
+
+    @property
+    def columns(self) -> int:
+        """Number of columns of the model."""
+        return len(self._size.metric)
 
     @property
     def size(self) -> int:
         """Number of parameters."""
-        return self.family.predictors * self.matrix.columns if self.transform is None else self.transform.shape[1]
+        return self.family.predictors * self.columns if self.transform is None else self.transform.shape[1]
 
     @property
     def cells_used(self) -> int:
         """Number of cells, values of a randomised outcome included."""
-        return self.cells.cells * self.cells.outcomes
-
-    @property
-    def inflation(self) -> float:
-        """By what the correction inflates variances; one without randomised predictors."""
-        return self.cells.inflation
-
-    @cached_property
-    def metric(self) -> Floats:
-        """The mean of x x' over rows and cells."""
-        return self.matrix.gram() / (self.rows * self.matrix.cells)
+        return self._size.cells
 
     @property
     def scale(self) -> Floats:
         """The root mean square of every column of the model over rows and cells."""
         return np.sqrt(np.diag(self.metric))
 
+    @property
+    def metric(self) -> Floats:
+        """The mean of x x' over rows and cells."""
+        return self._size.metric
+
+    @property
+    def inflation(self) -> float:
+        """By what the correction inflates variances; one without randomised predictors."""
+        return self._size.inflation
+
     def start(self) -> Floats:
         """Constants that fit the outcome alone, every other coefficient zero."""
-        full = np.zeros((self.family.predictors, self.matrix.columns))
+        full = np.zeros((self.family.predictors, self.columns))
         if self.constant is not None:
             full[:, self.constant] = self.family.start(self._outcome_mean())
         flat = full.reshape(-1)
@@ -193,72 +328,39 @@ class CorrectedLoss:
 
     def _outcome_mean(self) -> Floats:
         """The corrected mean of the outcome, or the corrected shares of its classes."""
-        classes = self.family.outcome == "classes"
-        sums, total = np.zeros(self.family.predictors + 1 if classes else 1), 0.0
-        for rows, _ in self.chunks():
-            weights = self._weights[rows, None] * self.cells.of(rows).sum(axis=2)
-            y = np.broadcast_to(self._outcome(rows), weights.shape)
-            sums += np.bincount(y.ravel().astype(int), weights.ravel(), sums.size) if classes else (weights * y).sum()
-            total += float(weights.sum())
-        return sums / total
+        classes = self.family.predictors + 1 if self.family.outcome == "classes" else 0
+        *sums, total = summed(self.source, _OutcomeSums(classes))
+        return np.asarray(np.array(sums) / total, float)
 
     def coefficients(self, theta: Floats) -> Floats:
         """One row of coefficients per linear predictor."""
         full = theta if self.transform is None else self.transform @ theta
-        return np.asarray(full).reshape(self.family.predictors, self.matrix.columns)
+        return np.asarray(full).reshape(self.family.predictors, self.columns)
 
-    def chunks(self) -> Iterator[tuple[slice, CellMatrix]]:
-        """Distinct rows, some at a time."""
-        for start in range(0, self.rows, self._step):
-            rows = slice(start, min(start + self._step, self.rows))
-            yield rows, self.matrix.take(rows)
-
-    def _outcome(self, rows: slice) -> Floats:
-        return self.outcome if len(self.outcome) == 1 else self.outcome[rows]
-
-    def _statistics(self, rows: slice) -> Statistics:
-        """What the family needs of the outcome in these rows; kept from step to step where there is room."""
-        if rows.start not in self._known:
-            found = self.family.statistics(self._outcome(rows), self.cells.of(rows))
-            self._room -= sum(one.size for one in found)
-            if self._room < 0:
-                return found
-            self._known[rows.start] = found
-        return self._known[rows.start]
-
-    def predictors(self, coefficients: Floats, matrix: CellMatrix) -> Floats:
-        """The linear predictors (rows, cells, K)."""
-        return np.stack([matrix.predictor(one) for one in coefficients], axis=2)
+    def at(self, theta: Floats, *, every: bool = False) -> At:
+        """The loss at a point; with ``every``, for the rows with their clusters and strata."""
+        known = KnownStatistics(0) if every and self.every is not self.source else self._known
+        return At(self.family, self.coefficients(theta), self.transform, known)
 
     def moments(self, theta: Floats) -> Moments:
         """Value, gradient and second derivatives, per unit of weight."""
-        coefficients, (K, p) = self.coefficients(theta), (self.family.predictors, self.matrix.columns)
-        value, gradient, hessian = 0.0, np.zeros((K, p)), np.zeros((K, p, K, p))
-        for rows, matrix in self.chunks():
-            weights = self._weights[rows]
-            f, first, second = self.family.terms(self.predictors(coefficients, matrix), self._statistics(rows))
-            value += float((weights @ f).sum())
-            for k in range(K):
-                gradient[k] += matrix.total(first[:, :, k], weights)
-                for j in range(k + 1):
-                    hessian[k, :, j] += matrix.products(second[:, :, k, j], weights)
+        K, p = self.family.predictors, self.columns
+        found = summed(self.source, _Moments(self.at(theta)))
+        value, hessian = found.value, found.hessian
         for k in range(K):
             for j in range(k):
                 hessian[j, :, k] = hessian[k, :, j].T
-        flat, square = gradient.reshape(-1), hessian.reshape(K * p, K * p)
+        flat, square = found.gradient.reshape(-1), hessian.reshape(K * p, K * p)
         if self.transform is not None:
             flat, square = self.transform.T @ flat, self.transform.T @ square @ self.transform
-        tilt = self.sample.tilt
-        if tilt is not None:
-            value, flat = value - float(tilt @ theta), flat - tilt
+        if self.tilt is not None:
+            value, flat = value - float(self.tilt @ theta), flat - self.tilt
         return Moments(value / self.total, flat / self.total, square / self.total, np.zeros((0, 0)))
 
     def row_scores(self, theta: Floats) -> Floats:
-        """The gradient of every distinct row."""
-        coefficients, K = self.coefficients(theta), self.family.predictors
-        out = np.empty((self.rows, self.size))
-        for rows, matrix in self.chunks():
-            _, first, _ = self.family.terms(self.predictors(coefficients, matrix), self._statistics(rows))
-            full = np.concatenate([matrix.row_sums(first[:, :, k]) for k in range(K)], axis=1)
-            out[rows] = full if self.transform is None else full @ self.transform
-        return out
+        """The gradient of every distinct row, where they are here in one piece."""
+        return self.at(theta).row_scores(0, self.only)
+
+    def meat(self, theta: Floats) -> ScoreSquares:
+        """The middle of the sandwich at a point."""
+        return summed(self.every, _Scores(self.at(theta, every=True)))

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.corrected_loss.objective import CorrectedLoss
-from discreet.estimate.likelihood.effects import MarginalEffects, effect_notes
+from discreet.estimate.corrected_loss.families import Family
+from discreet.estimate.corrected_loss.model_matrix import CellMatrix
+from discreet.estimate.corrected_loss.objective import At, CellRows, CorrectedLoss
+from discreet.estimate.corrected_loss.sample import ScoreSquares
+from discreet.estimate.likelihood.effects import MarginalEffects, Switches, effect_notes
 from discreet.estimate.likelihood.truth_given_report import posterior, posterior_slopes
+from discreet.estimate.passes import summed
 from discreet.estimate.predicted_rows import PredictedMeans
 from discreet.estimate.result import frozen
 
@@ -71,12 +78,25 @@ def marginal_effects(fit: CorrectedRegression) -> MarginalEffects:
             freedom=fit.degrees_of_freedom,
             notes=effect_notes(fit.matrices),
         )
-    names, effects, jacobian, single, share = _averages(fit, risk)
-    influence = single - share[:, None] * effects
-    influence -= risk.row_scores(fit.coefficients) @ np.linalg.solve(fit.hessian, jacobian.T)
-    meat, _ = risk.sample.meat(influence)
+    assert fit.matrices is not None
+    at, size = risk.at(fit.coefficients, every=True), len(fit.matrices.names)
+    ranges = summed(risk.source, _Ranging(size))
+    columns = np.flatnonzero(ranges.low < ranges.high)
+    two = np.flatnonzero(ranges.two & (ranges.low == 0) & (ranges.high == 1)).tolist()
+    discrete = {j: fit.matrices.alternatives[j] for j in two}
+    effect = _RowEffects(at, tuple(columns.tolist()), discrete)
+    averages = summed(risk.source, _Averaging(effect))
+    effects, jacobian = averages.sums / averages.share, averages.jacobian / averages.share
+    if risk.transform is not None:
+        jacobian = jacobian @ risk.transform
+    pull = np.asarray(np.linalg.solve(fit.hessian, jacobian.T), float)
+    # The middle is divided by the total weight squared, so summands are per mean share.
+    meat, _ = summed(risk.every, _Influences(effect, effects, pull, risk.total / averages.share)).finished()
+    heads = getattr(fit.family, "classes", ("",))
+    named = fit.matrices.names
+    labels = tuple(f"{head}: {named[j]}" if head else named[j] for j in columns for head in heads)
     return MarginalEffects(
-        names=names,
+        names=labels,
         coefficients=effects,
         covariance=meat / risk.total**2,
         freedom=fit.degrees_of_freedom,
@@ -84,65 +104,149 @@ def marginal_effects(fit: CorrectedRegression) -> MarginalEffects:
     )
 
 
-def _averages(fit: CorrectedRegression, risk: CorrectedLoss) -> tuple[tuple[str, ...], Floats, Floats, Floats, Floats]:
-    """Names, averages, their derivatives, and for every distinct row its summands and its share, per unit of B."""
-    B = risk.coefficients(fit.coefficients)
-    columns = [j for j, low, high, _ in _ranges(risk) if low < high]
-    discrete = {j for j, low, high, two in _ranges(risk) if two and (low, high) == (0.0, 1.0)}
-    classes = fit.family.mean(np.zeros((1, fit.family.predictors)))[0].shape[1]
-    count = len(columns) * classes
-    single, share = np.zeros((risk.rows, count)), np.zeros(risk.rows)
-    jacobian = np.zeros((count, B.size))
-    weights = risk.sample.summed(risk.rows)
-    for rows, matrix in risk.chunks():
-        cells = risk.cells.of(rows).sum(axis=1)
-        share[rows] = cells.sum(axis=1)
-        X = matrix.written_out()
-        eta = X @ B.T
-        for place, j in enumerate(columns):
-            effect, moves = _effect(fit, X, eta, B, j, j in discrete)  # (r, c, M), (r, c, M, K, p)
-            at = slice(place * classes, (place + 1) * classes)
-            single[rows, at] = np.einsum("rc,rcm->rm", cells, effect)
-            jacobian[at] += np.einsum("r,rc,rcmkp->mkp", weights[rows], cells, moves).reshape(classes, -1)
-    total = float(weights @ share)
-    if risk.transform is not None:
-        jacobian = jacobian @ risk.transform
-    # ``meat`` is divided by the total weight squared, so summands are per mean share.
-    scale = risk.total / total
-    effects = weights @ single / total
-    heads = getattr(fit.family, "classes", ("",))
-    labels = tuple(f"{head}: {_name(fit, j)}" if head else _name(fit, j) for j in columns for head in heads)
-    return labels, effects, jacobian / total, single * scale, share * scale
-
-
-def _name(fit: CorrectedRegression, column: int) -> str:
-    assert fit.matrices is not None
-    return fit.matrices.names[column]
-
-
-def _ranges(risk: CorrectedLoss) -> list[tuple[int, float, float, bool]]:
+@dataclass(frozen=True, eq=False)
+class _Ranges:
     """The smallest and largest number of every column of the model, and whether it has these two only."""
-    found, matrix = [], risk.matrix
-    parts = [(matrix.public_at, matrix.public), (matrix.private_at, matrix.private), (matrix.mixed_at, matrix.mixed)]
-    for at, values in parts:
-        for place, j in enumerate(at):
-            column = values[..., place]
-            low, high = float(column.min()), float(column.max())
-            found.append((int(j), low, high, bool(((column == low) | (column == high)).all())))
-    return sorted(found)
+
+    low: Floats
+    high: Floats
+    two: NDArray[np.bool_]
+
+    def __add__(self, other: _Ranges) -> _Ranges:
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        return _Ranges(low, high, self._within(low, high) & other._within(low, high))
+
+    def _within(self, low: Floats, high: Floats) -> NDArray[np.bool_]:
+        """Whether all numbers are one of these two; those of no rows are."""
+        nothing = self.low > self.high
+        ends = ((self.low == low) | (self.low == high)) & ((self.high == low) | (self.high == high))
+        return np.asarray(nothing | (self.two & ends))
+
+
+@dataclass(frozen=True, eq=False)
+class _Ranging:
+    columns: int
+
+    def __call__(self, chunks: Iterator[CellRows]) -> _Ranges:
+        size = self.columns
+        found = _Ranges(np.full(size, np.inf), np.full(size, -np.inf), np.ones(size, bool))
+        for rows in chunks:
+            found = found + self._of(rows.matrix)
+        return found
+
+    def _of(self, matrix: CellMatrix) -> _Ranges:
+        low, high, two = np.zeros(self.columns), np.zeros(self.columns), np.ones(self.columns, bool)
+        parts = (
+            (matrix.public_at, matrix.public),
+            (matrix.private_at, matrix.private),
+            (matrix.mixed_at, matrix.mixed.reshape(matrix.mixed.shape[0] * matrix.mixed.shape[1], -1)),
+        )
+        for at, values in parts:
+            if not at.size:
+                continue
+            low[at], high[at] = values.min(axis=0), values.max(axis=0)
+            two[at] = ((values == low[at]) | (values == high[at])).all(axis=0)
+        return _Ranges(low, high, two)
+
+
+@dataclass(frozen=True, eq=False)
+class _RowEffects:
+    """The effects of some columns in rows, summed over their cells.
+
+    Attributes
+    ----------
+    at : At
+        The loss at the estimate.
+    columns : tuple of int
+    discrete : mapping of int to columns
+        Those whose effect is the difference between 1 and 0, each with the columns of the same category.
+    """
+
+    at: At
+    columns: tuple[int, ...]
+    discrete: Switches
+
+    @property
+    def classes(self) -> int:
+        """Number of means that a column has an effect on."""
+        family = self.at.family
+        return int(family.mean(np.zeros((1, family.predictors)))[0].shape[1])
+
+    def of(self, rows: CellRows, *, moves: bool) -> Iterator[tuple[slice, Floats, Floats, Floats | None]]:
+        """Some rows at a time: effects, the weight of all cells, and how effects move with the coefficients, summed."""
+        B, classes = self.at.coefficients, self.classes
+        weights = rows.sample.summed(rows.rows)
+        for some, matrix in rows.pieces(self.at.family.predictors):
+            cells = rows.cells.of(some).sum(axis=1)
+            X = matrix.written_out()
+            eta = X @ B.T
+            single = np.empty((matrix.rows, len(self.columns) * classes))
+            jacobian = np.zeros((single.shape[1], B.size)) if moves else None
+            for place, j in enumerate(self.columns):
+                effect, bend = _effect(self.at.family, X, eta, B, j, self.discrete.get(j))  # (r, c, M), (r, c, M, K, p)
+                at = slice(place * classes, (place + 1) * classes)
+                single[:, at] = np.einsum("rc,rcm->rm", cells, effect)
+                if jacobian is not None:
+                    moved = np.einsum("r,rc,rcmkp->mkp", weights[some], cells, bend)
+                    jacobian[at] = moved.reshape(classes, -1)
+            yield some, single, cells.sum(axis=1), jacobian
+
+
+@dataclass(frozen=True, eq=False)
+class _Averages:
+    """``Σ ω w ∂m/∂x_j`` over rows and cells, ``Σ ω w``, and the derivative of the first in the coefficients."""
+
+    sums: Floats
+    share: float
+    jacobian: Floats
+
+    def __add__(self, other: _Averages) -> _Averages:
+        return _Averages(self.sums + other.sums, self.share + other.share, self.jacobian + other.jacobian)
+
+
+@dataclass(frozen=True, eq=False)
+class _Averaging:
+    effect: _RowEffects
+
+    def __call__(self, chunks: Iterator[CellRows]) -> _Averages:
+        count = len(self.effect.columns) * self.effect.classes
+        found = _Averages(np.zeros(count), 0.0, np.zeros((count, self.effect.at.coefficients.size)))
+        for rows in chunks:
+            weights = rows.sample.summed(rows.rows)
+            for some, single, share, jacobian in self.effect.of(rows, moves=True):
+                assert jacobian is not None
+                found = found + _Averages(weights[some] @ single, float(weights[some] @ share), jacobian)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Influences:
+    """The squares of what every row adds to the average effects."""
+
+    effect: _RowEffects
+    effects: Floats
+    pull: Floats
+    scale: float
+
+    def __call__(self, chunks: Iterator[CellRows]) -> ScoreSquares:
+        found = ScoreSquares(0)
+        for place, rows in enumerate(chunks):
+            influence = -self.effect.at.row_scores(place, rows) @ self.pull
+            for some, single, share, _ in self.effect.of(rows, moves=False):
+                influence[some] += self.scale * (single - share[:, None] * self.effects)
+            found = found + rows.sample.scored(influence)
+        return found
 
 
 def _effect(
-    fit: CorrectedRegression, X: Floats, eta: Floats, B: Floats, j: int, discrete: bool
+    family: Family, X: Floats, eta: Floats, B: Floats, j: int, alternatives: tuple[int, ...] | None
 ) -> tuple[Floats, Floats]:
     """The effect of column j at every row and cell, and its derivatives in the coefficients (K, p)."""
-    family = fit.family
-    if discrete:
-        assert fit.matrices is not None
+    if alternatives is not None:
         ends = []
         for value in (0.0, 1.0):
             moved = X.copy()
-            moved[..., list(fit.matrices.alternatives[j])] = 0.0
+            moved[..., list(alternatives)] = 0.0
             moved[..., j] = value
             mean, slopes = family.mean(moved @ B.T)
             ends.append((mean, slopes[..., None] * moved[..., None, None, :]))

@@ -1,4 +1,4 @@
-"""The randomised columns of a model: what they reported, what their truths can be, who was randomised with whom."""
+"""The randomised columns of a model: what they can report, what their truths can be, who was randomised with whom."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ from discreet.arguments import Floats
 from discreet.domains import FiniteDomain, WithBlank
 from discreet.domains.columns import is_text
 from discreet.errors import DomainError, EstimationError, NotIdentifiedError
-from discreet.estimate.columns import DesignIndex
-from discreet.estimate.corrected_loss.cells import CellWeights, Source, refuse_too_many
+from discreet.estimate.corrected_loss.cells import Cells, Codes, Factor, narrow, refuse_too_many
 from discreet.estimate.corrected_loss.right_inverse import joint_inverse, merged_inverse, right_inverse, told_apart
-from discreet.manifest.blocks import Block, JointBlock
+from discreet.manifest.blocks import Block, JointBlock, design_name
 from discreet.mechanisms import ChannelResponse, FiniteMechanism
 from discreet.mechanisms.joint import JointResponse
 
-Ints = NDArray[np.int64]
 #: A slope needs two values.
 _LEAST_KEPT = 2
 #: Whether the corrected function has a part on these columns (by axis) together.
@@ -31,19 +29,19 @@ Needed = Callable[[frozenset[int]], bool]
 
 @dataclass(frozen=True, eq=False)
 class RandomisedColumn:
-    """One randomised column.
+    """One randomised column: how its reports came about, without its rows.
 
     Attributes
     ----------
     name : str
     truths : FiniteDomain
         Its values; a blank that was one more value, the last of the channel, is not among them.
-    reports : array
-        The report code of every row.
+    reports : FiniteDomain
+        What it can report.
     mechanisms : tuple of FiniteMechanism
         The designs; empty for a column of a joint response.
-    designs : array or None
-        The design of every row, where there are several.
+    by, designs
+        The column that names the design of every row, and its names, where there are several.
     joint, position
         The joint response, and which of its columns this is.
     blank : bool
@@ -54,9 +52,10 @@ class RandomisedColumn:
 
     name: str
     truths: FiniteDomain
-    reports: Ints
+    reports: FiniteDomain
     mechanisms: tuple[FiniteMechanism, ...] = ()
-    designs: Ints | None = None
+    by: str | None = None
+    designs: tuple[str, ...] = ()
     joint: JointResponse | None = None
     position: int = 0
     blank: bool = False
@@ -79,16 +78,35 @@ class RandomisedColumn:
         return made.dictionary_decode() if pa.types.is_dictionary(made.type) else made
 
     @property
-    def codes(self) -> tuple[Ints, ...]:
-        """What the weights of a row depend on: its report, and its design where there are several."""
-        return (self.reports,) if self.designs is None else (self.reports, self.designs)
+    def _widest(self) -> int:
+        return self.reports.size if self.joint is not None else max(one.shape[1] for one in self.mechanisms)
 
-    def table(self) -> tuple[Ints, Floats]:
-        """The combined code of design and report, and the weights of every such code."""
-        widest = max(one.shape[1] for one in self.mechanisms)
-        which = np.zeros_like(self.reports) if self.designs is None else self.designs
-        codes = which * widest + self.reports
-        counts = np.bincount(codes, minlength=len(self.mechanisms) * widest).astype(float)
+    @property
+    def codes(self) -> int:
+        """How many codes there are: combinations of design and report."""
+        return max(len(self.mechanisms), 1) * self._widest
+
+    def read(self, table: pa.Table) -> Codes:
+        """The code of every row: its report, and its design where there are several."""
+        try:
+            reports = self.reports.encode(table[self.name].combine_chunks(), column=self.name)
+        except DomainError as error:
+            raise EstimationError(str(error)) from None
+        if self.by is None:
+            return narrow(reports, self.codes)
+        known = {label: place for place, label in enumerate(self.designs)}
+        labels = table[self.by].combine_chunks()
+        named = labels if pa.types.is_dictionary(labels.type) else labels.dictionary_encode()
+        places = np.array([known.get(design_name(label), -1) for label in named.dictionary.to_pylist()], np.int64)
+        designs = places[named.indices.to_numpy(zero_copy_only=False)]
+        if (designs < 0).any():
+            listed = ", ".join(f'"{label}"' for label in self.designs)
+            raise EstimationError(f'column "{self.by}" names a design that there is not; known are {listed}')
+        return narrow(designs * self._widest + reports, self.codes)
+
+    def table(self, counts: Floats) -> Floats:
+        """The weights of every code, given how often each was seen."""
+        widest = self._widest
         tables = np.zeros((len(self.mechanisms), widest, self.size))
         for place, mechanism in enumerate(self.mechanisms):
             reports = mechanism.shape[1]
@@ -99,7 +117,7 @@ class RandomisedColumn:
                 tables[place, :reports] = right_inverse(mechanism, seen, self.name)[:, : self.size]
             else:
                 tables[place, :reports] = merged_inverse(mechanism, seen)
-        return codes, tables.reshape(-1, self.size)
+        return tables.reshape(-1, self.size)
 
     def taken_literally(self) -> RandomisedColumn:
         """The same column with its reports read as truths."""
@@ -108,7 +126,7 @@ class RandomisedColumn:
                 f'column "{self.name}" has reports that are no answers, so they cannot be taken for the truth'
             )
         size = self.truths.size + int(self.blank)
-        return replace(self, mechanisms=(_identity(size),), designs=None, joint=None, kept=None)
+        return replace(self, mechanisms=(_identity(size),), by=None, designs=(), joint=None, kept=None)
 
     @property
     def merged(self) -> str:
@@ -122,37 +140,29 @@ class RandomisedColumn:
         )
 
 
-def randomised_column(name: str, block: Block, table: pa.Table, *, predictor: bool = True) -> RandomisedColumn:
-    """Read one column of a release; ``table`` holds the rows.
+def randomised_column(name: str, block: Block, *, predictor: bool = True) -> RandomisedColumn:
+    """One column of a release.
 
     A predictor that holds numbers may have values that its mechanism does not tell apart: they are left out, which a
     model of the mean given the predictors allows. An outcome may not.
     """
-    domain = block.truths_of(name)
-    if not isinstance(domain, FiniteDomain):
+    domain, reports = block.truths_of(name), block.reports_of(name)
+    if not isinstance(domain, FiniteDomain) or not isinstance(reports, FiniteDomain):
         raise EstimationError(f'column "{name}" holds numbers with noise, which have no finite list of truths')
     joint = block.mechanism if isinstance(block, JointBlock) else None
-    position = block.columns.index(name)
     mechanisms = () if joint is not None else tuple(block.channels_of(name).values())
-    designs = None
-    if block.by is not None:
-        designs = DesignIndex(list(block.designs), block.by).positions(table[block.by].combine_chunks())
-    try:
-        reports = block.reports_of(name).encode(table[name].combine_chunks(), column=name)
-    except DomainError as error:
-        raise EstimationError(str(error)) from None
     blank = isinstance(domain, WithBlank)
-    kept = _kept(mechanisms[0], domain) if predictor and len(mechanisms) == 1 and not blank else None
     return RandomisedColumn(
         name,
         domain.inner if isinstance(domain, WithBlank) else domain,
-        reports.astype(np.int64),
+        reports,
         mechanisms,
-        designs,
+        block.by,
+        () if block.by is None else tuple(block.designs),
         joint,
-        position,
+        block.columns.index(name),
         blank,
-        kept,
+        _kept(mechanisms[0], domain) if predictor and len(mechanisms) == 1 and not blank else None,
     )
 
 
@@ -174,15 +184,20 @@ def _kept(mechanism: FiniteMechanism, domain: FiniteDomain) -> NDArray[np.intp] 
 
 @dataclass(frozen=True, eq=False)
 class Randomisation:
-    """All randomised columns of a model: those of the predictors, then the outcome if it is one of them."""
+    """All randomised columns of a model: those of the predictors, then the outcome if it is one of them.
+
+    Attributes
+    ----------
+    columns : tuple of RandomisedColumn
+    outcome : bool
+        Whether the last is the outcome.
+    counts : tuple of array
+        How often every code of each was seen.
+    """
 
     columns: tuple[RandomisedColumn, ...]
-    rows: int
     outcome: bool
-
-    def taken_literally(self) -> Randomisation:
-        """The same columns with every report read as a truth: the naive analysis."""
-        return replace(self, columns=tuple(column.taken_literally() for column in self.columns))
+    counts: tuple[Floats, ...]
 
     @property
     def blanks(self) -> tuple[str, ...]:
@@ -204,27 +219,47 @@ class Randomisation:
         joints = [{id(self.columns[axis].joint) for axis in axes} - {id(None)} for axes in (first, second)]
         return bool(joints[0] & joints[1])
 
-    def weights(self, axes: Sequence[int], needed: Needed, *, outcome: bool) -> CellWeights:
-        """The weights over the cells of these columns, ascending; ``outcome`` says whether the last is the outcome."""
+    def _factors(self, axes: Sequence[int]) -> list[list[int]]:
+        """The places of these columns, those that were randomised together in one list."""
+        found: list[list[int]] = []
+        for place, axis in enumerate(axes):
+            joint = self.columns[axis].joint
+            known = [one for one in found if joint is not None and self.columns[axes[one[0]]].joint is joint]
+            if known:
+                known[0].append(place)
+            else:
+                found.append([place])
+        return found
+
+    def cells(self, axes: Sequence[int], needed: Needed, *, outcome: bool) -> Cells:
+        """The cells of these columns, ascending; ``outcome`` says whether the last is the outcome."""
         chosen = [self.columns[axis] for axis in axes]
         names, sizes = [one.name for one in chosen], [one.size for one in chosen]
         refuse_too_many(names, sizes)
-        sources, done = [], set()
-        for place, column in enumerate(chosen):
-            if place in done:
-                continue
-            together = [place]
-            if column.joint is not None:
-                together = [k for k, other in enumerate(chosen) if other.joint is column.joint]
-            done |= set(together)
-            sources.append(self._source([axes[k] for k in together], tuple(together), needed))
-        return CellWeights(names, sizes, sources, randomised_outcome=outcome, rows=self.rows)
+        factors = [
+            Factor(tuple(places), self._table([axes[place] for place in places], needed))
+            for places in self._factors(axes)
+        ]
+        return Cells(names, sizes, factors, randomised_outcome=outcome)
 
-    def _source(self, axes: Sequence[int], places: tuple[int, ...], needed: Needed) -> Source:
+    def codes(self, axes: Sequence[int], read: Sequence[Codes]) -> list[Codes]:
+        """For every factor of these columns the combined code of each row, given the codes of all columns."""
+        found = []
+        for places in self._factors(axes):
+            members = [axes[place] for place in places]
+            joint = self.columns[members[0]].joint
+            if joint is None:
+                found.append(read[members[0]])
+            else:
+                sizes = tuple(joint.sizes[self.columns[axis].position] for axis in members)
+                found.append(np.ravel_multi_index(tuple(read[axis].astype(np.int64) for axis in members), sizes))
+        return found
+
+    def _table(self, axes: Sequence[int], needed: Needed) -> Floats:
         chosen = [self.columns[axis] for axis in axes]
         joint = chosen[0].joint
         if joint is None:
-            return Source(places, *chosen[0].table())
+            return chosen[0].table(self.counts[axes[0]])
         sizes = [joint.sizes[one.position] for one in chosen]
         refuse_too_many([one.name for one in chosen], sizes)
         A = joint_inverse(
@@ -235,5 +270,4 @@ class Randomisation:
         )
         # Blanks come last in each column, and weigh nothing.
         kept = A.reshape(math.prod(sizes), *sizes)[(slice(None), *(slice(one.size) for one in chosen))]
-        codes = np.ravel_multi_index(tuple(one.reports for one in chosen), sizes)
-        return Source(places, np.asarray(codes, np.int64), kept.reshape(len(kept), -1))
+        return kept.reshape(len(kept), -1)

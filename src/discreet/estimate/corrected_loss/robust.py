@@ -67,6 +67,14 @@ class IndexFamily(Family):
         return self.name
 
 
+class _Margins(Linear):
+    """Least squares of −1 and 1 for the first and the second value of the outcome."""
+
+    def statistics(self, y: Floats, weights: Floats) -> Statistics:
+        """Of outcomes that are 0 and 1."""
+        return super().statistics(2 * y - 1, weights)
+
+
 @dataclass(frozen=True)
 class RobustFit:
     """Where the search ended, the loss whose scores count there, and its second derivative."""
@@ -89,7 +97,7 @@ def fit_robust(risk: CorrectedLoss) -> RobustFit:
             risk = risk.with_family(IndexFamily(replace(family.loss, threshold=Huber.efficient * spread), family.name))
         found = search(risk)
         return RobustFit(found, risk, risk.moments(found.theta).hessian)
-    width = _WIDTH * spread * min((risk.sample.n / risk.inflation**2) ** _POWER, _WIDEST)
+    width = _WIDTH * spread * min((risk.n / risk.inflation**2) ** _POWER, _WIDEST)
 
     def smooth(h: float) -> CorrectedLoss:
         return risk.with_family(IndexFamily(family.loss.smoothed(h), family.name))
@@ -109,7 +117,7 @@ def fit_robust(risk: CorrectedLoss) -> RobustFit:
 def _least_squares(risk: CorrectedLoss, family: IndexFamily) -> tuple[Floats, float]:
     """A start, and the spread of what the loss takes at its kink."""
     margins = isinstance(family.loss, Hinge)
-    linear = risk.with_family(Linear(), 2 * risk.outcome - 1 if margins else risk.outcome)
+    linear = risk.with_family(_Margins() if margins else Linear())
     here = linear.moments(np.zeros(risk.size))
     theta = np.asarray(np.linalg.lstsq(here.hessian, -here.gradient, rcond=None)[0], float)
     spread = math.sqrt(max(2 * linear.moments(theta).value, 1e-300))

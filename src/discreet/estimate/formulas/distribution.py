@@ -27,23 +27,40 @@ class Distribution:
     @classmethod
     def of(cls, parts: Iterable[Floats], name: str) -> Distribution:
         """From batches of numbers; a missing one does not count."""
-        values: Floats = np.empty(0)
-        counts: Floats = np.empty(0)
-        for part in parts:
-            fresh, times = np.unique(part[~np.isnan(part)], return_counts=True)
-            both = np.concatenate([values, fresh])
-            values, place = np.unique(both, return_inverse=True)
-            counts = np.bincount(place, np.concatenate([counts, times.astype(float)]), values.size).astype(float)
-            if values.size > limits.DISTINCT_VALUES:
-                raise EstimationError(
-                    f"{name} has more than {limits.DISTINCT_VALUES:,} different values, too many to work out what it "
-                    "depends on; round its column, or write the numbers out: I((x - 40) / 12)"
-                )
-        if not np.isfinite(values).all():
+        return sum((cls.of_rows(part) for part in parts), cls.nothing()).checked(name)
+
+    @classmethod
+    def nothing(cls) -> Distribution:
+        """Of no rows."""
+        return cls(np.empty(0), np.empty(0))
+
+    @classmethod
+    def of_rows(cls, numbers: Floats, times: Floats | None = None) -> Distribution:
+        """Of some rows, each so many times; a missing number does not count."""
+        there = ~np.isnan(numbers)
+        values, place = np.unique(numbers[there], return_inverse=True)
+        counts = np.bincount(place, None if times is None else times[there], values.size)
+        return cls(values, np.asarray(counts, float))
+
+    def __add__(self, other: Distribution) -> Distribution:
+        if self.values.size > limits.DISTINCT_VALUES:
+            return self  # too many already, and to be refused
+        values, place = np.unique(np.concatenate([self.values, other.values]), return_inverse=True)
+        counts = np.bincount(place, np.concatenate([self.counts, other.counts]), values.size)
+        return Distribution(values, np.asarray(counts, float))
+
+    def checked(self, name: str) -> Distribution:
+        """The same, where something can be worked out from it."""
+        if self.values.size > limits.DISTINCT_VALUES:
+            raise EstimationError(
+                f"{name} has more than {limits.DISTINCT_VALUES:,} different values, too many to work out what it "
+                "depends on; round its column, or write the numbers out: I((x - 40) / 12)"
+            )
+        if not np.isfinite(self.values).all():
             raise EstimationError(f"{name} is infinite in some row")
-        if values.size == 0:
+        if self.values.size == 0:
             raise EstimationError(f"{name} has no values")
-        return cls(values, counts)
+        return self
 
     @property
     def size(self) -> float:

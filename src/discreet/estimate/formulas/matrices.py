@@ -7,7 +7,9 @@ every batch is coded alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -20,16 +22,21 @@ from discreet import limits
 from discreet.arguments import Floats
 from discreet.domains.columns import as_arrow, is_text
 from discreet.errors import EstimationError
-from discreet.estimate.formulas.distribution import Distribution
+from discreet.estimate.formulas.column_values import (
+    SOME,
+    ColumnValues,
+    CountedRows,
+    DistributionOf,
+    ValuesOf,
+    frame_of,
+)
 from discreet.estimate.formulas.evaluation import evaluate
 from discreet.estimate.formulas.expression import STATEFUL, Call, Column, calls_of, columns_of
-from discreet.estimate.formulas.mixed_text import MixedText
 from discreet.estimate.formulas.terms import Terms, read_terms
 from discreet.estimate.formulas.transforms import Fixed, fixed
+from discreet.estimate.passes import Source, summed
 
 Batches = Callable[[], Iterable[pa.RecordBatch]]
-#: Numbers of a column in the small frame that a model is laid out with.
-_SOME = 100
 
 
 class Matrices:
@@ -41,25 +48,23 @@ class Matrices:
         The right side of a formula.
     variables : sequence of str
         The columns that it may use.
-    batches : function
-        Returns the rows in these columns afresh whenever it is called: what depends on all rows is worked out first,
-        in one pass, and one more for every transform inside another.
+    rows : function, or Source of CountedRows
+        Returns the rows in these columns afresh whenever it is called; or rows that may lie elsewhere, and be counted.
+        What depends on all rows is worked out first: in one pass, and one more for every transform.
     declared : mapping of str to array, optional
         Columns whose values are known beforehand, in their declared order: the first is the reference of a category.
-        The batches need not have them.
-    values : function, optional
-        Instead of all rows, where only the values of categories are asked for: batches that hold every one of them.
+        The rows need not have them.
     """
 
     def __init__(
         self,
         predictors: str,
         variables: Sequence[str],
-        batches: Batches,
+        rows: Batches | Source,
         declared: Mapping[str, pa.Array] | None = None,
-        values: Batches | None = None,
     ) -> None:
         terms = read_terms(predictors)
+        source = _Batches(rows) if callable(rows) else rows
         self.variables = tuple(variables)
         self._declared = dict(declared or {})
         for name in terms.columns:
@@ -73,23 +78,23 @@ class Matrices:
         self._terms = terms
         #: The values of every category.
         self._levels: dict[str, pa.Array] = {}
-        frame = self._scaffold((values or batches)())
+        read = [name for name in self.variables if name not in self._declared]
+        frame = self._scaffold(summed(source, ValuesOf(read, frozenset(self._categories))))
         for factor in terms.factors:
             if isinstance(factor, Call) and factor.function == "C":
                 _check_levels(factor, frame)
         self._transforms: dict[str, Fixed] = {}
         #: Number of columns of every transform that has several.
         self._widths: dict[str, int] = {}
-        self._fix_transforms(batches)
+        self._fix_transforms(source)
         self._check_width(frame)
         self._spec = self._made(_formula(terms), frame, self._placeholder).model_spec
 
-    def _fix_transforms(self, batches: Batches) -> None:
+    def _fix_transforms(self, source: Source) -> None:
         """Work out what depends on all rows, inner calls before the calls around them."""
         calls = chain.from_iterable(calls_of(factor) for factor in self._terms.factors)
         for call in dict.fromkeys(one for one in calls if one.function in STATEFUL):
-            parts = (evaluate(call.argument, _frame(batch), self._transforms) for batch in batches())
-            found = Distribution.of(parts, call.text)
+            found = summed(source, DistributionOf(call.argument, dict(self._transforms))).checked(call.text)
             self._transforms[call.text] = made = fixed(call, found)
             if call.function in ("poly", "bs", "cs"):
                 self._widths[call.text] = made(found.values[:1]).shape[1]
@@ -99,7 +104,7 @@ class Matrices:
         """Names of the model's columns."""
         return tuple(str(name) for name in self._spec.column_names)
 
-    @property
+    @cached_property
     def used(self) -> tuple[frozenset[str], ...]:
         """For every column of the model, the columns of the table that it depends on."""
         columns = {
@@ -146,7 +151,7 @@ class Matrices:
             spec = spec.subset(terms)
             used = {name for place in chosen for name in self.used[place]}
             variables = [name for name in variables if name in used]
-        frame = _frame(batch.select(variables)) if variables else _empty(batch.num_rows)
+        frame = frame_of(batch.select(variables)) if variables else _empty(batch.num_rows)
         self._order_categories(frame)
         made = np.asarray(self._made(spec, frame, self._values), dtype=float)
         if columns is None:
@@ -232,33 +237,15 @@ class Matrices:
                 f"the formula makes more than {limits.MODEL_COLUMNS:,} columns; use fewer terms or fewer categories"
             )
 
-    def _scaffold(self, batches: Iterable[pa.RecordBatch]) -> Any:
+    def _scaffold(self, seen: ColumnValues) -> Any:
         """A small frame with every level of every category, and some numbers of the other columns."""
         import pandas as pd
 
-        levels: dict[str, Any] = dict.fromkeys(self.variables) | self._declared
-        read = [name for name in self.variables if name not in self._declared]
-        mixed = {name: MixedText(name) for name in read if name not in self._categories}
-        rows = 0
-        for batch in batches:
-            rows += batch.num_rows
-            for name in read:
-                column = _plain(batch.column(name))
-                _refuse_kind(name, column.type, category=name in self._categories)
-                if name in mixed and is_text(column.type):
-                    mixed[name].add(column)
-                known = levels[name]
-                if known is not None and len(known) > limits.CATEGORY_LEVELS:
-                    continue  # numbers: some of them are enough
-                seen = column.drop_null()
-                if not (is_text(column.type) or name in self._categories):
-                    seen = seen[:_SOME]
-                seen = seen.unique()
-                levels[name] = seen if known is None else pa.concat_arrays([known, seen]).unique()
-        if rows == 0:
+        if seen.rows == 0:
             raise EstimationError("there are no rows, and nothing to fit")
-        for one in mixed.values():
-            one.refuse_numbers_with_text()
+        for name, one in seen.mixed.items():
+            one.refuse_numbers_with_text(name)
+        levels: dict[str, Any] = dict.fromkeys(self.variables) | self._declared | dict(seen.levels)
         for name, values in levels.items():
             listed = values is not None and (is_text(values.type) or name in self._categories)
             if listed:
@@ -272,7 +259,7 @@ class Matrices:
             return _empty(2)
         # Of numbers some are enough.
         levels = {
-            name: values if values is None or is_text(values.type) or name in self._categories else values[:_SOME]
+            name: values if values is None or is_text(values.type) or name in self._categories else values[:SOME]
             for name, values in levels.items()
         }
         size = max(2, *(0 if values is None else len(values) for values in levels.values()))
@@ -285,6 +272,17 @@ class Matrices:
         made = pd.DataFrame(frame)
         self._order_categories(made)
         return made
+
+
+@dataclass(frozen=True, eq=False)
+class _Batches:
+    """Rows that a function gives."""
+
+    read: Batches
+
+    def chunks(self) -> Iterator[CountedRows]:
+        """All rows; a new pass each time."""
+        return (CountedRows(batch) for batch in self.read())
 
 
 def _formula(terms: Terms) -> Any:
@@ -342,27 +340,6 @@ def _numerical(values: Floats, frame: Any) -> Any:
         return FactorValues(pd.Series(values, index=frame.index), kind="numerical")
     names = tuple(str(k) for k in range(1, values.shape[1] + 1))
     return FactorValues(values, kind="numerical", column_names=names)
-
-
-def _plain(column: Any) -> Any:
-    """A dictionary's order of appearance must not choose the reference level; decimals are numbers."""
-    whole = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-    return whole.cast(pa.float64()) if pa.types.is_decimal(whole.type) else whole
-
-
-def _refuse_kind(name: str, kind: pa.DataType, *, category: bool) -> None:
-    """Refuse what is neither a number nor text nor a truth value: of other values only some are looked at."""
-    known = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or is_text(kind)
-    if known or pa.types.is_null(kind) or (category and pa.types.is_temporal(kind)):
-        return
-    instead = f"; write C({name}) for categories, or release a number" if pa.types.is_temporal(kind) else ""
-    raise EstimationError(f'column "{name}" of the formula holds {kind}, and not numbers or text{instead}')
-
-
-def _frame(batch: pa.RecordBatch | pa.Table) -> Any:
-    """A pandas frame of plain values."""
-    columns = {name: _plain(column) for name, column in zip(batch.schema.names, batch.columns, strict=True)}
-    return pa.table(columns).to_pandas()
 
 
 def _empty(rows: int) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+import numpy as np
+import pyarrow as pa
 
 from discreet import arrow_functions as pc
+from discreet.arguments import Floats
 from discreet.errors import EstimationError
 
 #: Text that a person reads as a number.
@@ -14,23 +16,27 @@ _NUMBER = r"^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
 class MixedText:
     """Counts the cells of a text column that are numbers and those that are not; missing ones do not count."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._numbers = self._texts = 0
+    def __init__(self, numbers: int = 0, texts: int = 0) -> None:
+        self._numbers, self._texts = numbers, texts
 
-    def add(self, cells: Any) -> None:
-        """One batch."""
-        counted = cells.drop_null().value_counts()
-        values, times = counted.field("values"), counted.field("counts")
-        numbers = pc.sum(times.filter(pc.match_substring_regex(values, _NUMBER))).as_py() or 0
-        self._numbers += numbers
-        self._texts += (pc.sum(times).as_py() or 0) - numbers
+    @classmethod
+    def of(cls, cells: pa.Array, times: Floats | None) -> MixedText:
+        """Of some cells, each so many times."""
+        found = cells.dictionary_encode()
+        there = found.indices.is_valid().to_numpy(zero_copy_only=False)
+        codes = found.indices.drop_null().to_numpy()
+        counts = np.bincount(codes, None if times is None else times[there], len(found.dictionary))
+        number = pc.match_substring_regex(found.dictionary, _NUMBER).to_numpy(zero_copy_only=False).astype(bool)
+        return cls(round(counts[number].sum()), round(counts[~number].sum()))
 
-    def refuse_numbers_with_text(self) -> None:
+    def __add__(self, other: MixedText) -> MixedText:
+        return MixedText(self._numbers + other._numbers, self._texts + other._texts)
+
+    def refuse_numbers_with_text(self, name: str) -> None:
         """Refuse a column most of whose cells are numbers; the other cells are counted, never shown."""
         if self._numbers > self._texts > 0:
             cells = "1 cell is" if self._texts == 1 else f"{self._texts:,} cells are"
             raise EstimationError(
-                f'column "{self._name}" of the formula holds numbers, but {cells} text; declare the text that means '
-                f"missing (missing_values in the plan), or write C({self._name}) to take every value for a category"
+                f'column "{name}" of the formula holds numbers, but {cells} text; declare the text that means '
+                f"missing (missing_values in the plan), or write C({name}) to take every value for a category"
             )

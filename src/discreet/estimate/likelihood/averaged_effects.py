@@ -22,18 +22,22 @@ def averaged_effects(
     freedom: float,
     notes: tuple[str, ...] = (),
 ) -> MarginalEffects:
-    """Effects as a function of the coefficients, with the covariance ``J V Jᵀ``."""
+    """Effects as a function of the coefficients, with the covariance ``J V Jᵀ``.
+
+    Parameters
+    ----------
+    average : function
+        Of points, one row each, at which it gives the effects, one row each: all points are asked for at once.
+    """
     errors = np.sqrt(np.diag(covariance))
     steps = _STEP * np.where(np.isfinite(errors) & (errors > 0), errors, 1.0)
-    slopes = []
-    for j, step in enumerate(steps):
-        move = np.zeros(coefficients.size)
-        move[j] = step
-        slopes.append((average(coefficients + move) - average(coefficients - move)) / (2 * step))
-    jacobian = np.array(slopes).T
+    moves = np.diag(steps)
+    found = average(np.vstack([coefficients, coefficients + moves, coefficients - moves]))
+    ahead, behind = np.split(found[1:], 2)
+    jacobian = ((ahead - behind) / (2 * steps[:, None])).T
     return MarginalEffects(
         names=tuple(names),
-        coefficients=frozen(average(coefficients)),
+        coefficients=frozen(found[0]),
         covariance=frozen(jacobian @ covariance @ jacobian.T),
         freedom=freedom,
         notes=notes,

@@ -23,9 +23,10 @@ from discreet.estimate.likelihood.goodness import FittedReports, GoodnessOfFit
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.objective import Surface
 from discreet.estimate.likelihood.result import LikelihoodFit
-from discreet.estimate.likelihood.rows import LiteralRows, Source, joined
+from discreet.estimate.likelihood.rows import joined, literally
 from discreet.estimate.likelihood.scan import Scan
 from discreet.estimate.likelihood.truth_given_report import missing_reporting, posterior
+from discreet.estimate.passes import Source, changed
 from discreet.estimate.predicted_rows import PredictedMeans
 from discreet.estimate.result import frozen
 
@@ -204,7 +205,7 @@ class BinaryRegression(LikelihoodFit):
         if discrete is None:
             switched: Switches = {}
             if self.matrices is not None:
-                switched = effects.switches(self.source.chunks(), columns, self.matrices)
+                switched = effects.switches(self.source, columns, self.matrices)
         else:
             named = [
                 arguments.text(name, "a name", EstimationError)
@@ -255,7 +256,7 @@ class BinaryRegression(LikelihoodFit):
 
         With more than two reports, each is read as the truth under which it is likelier.
         """
-        return self.refit(LiteralRows(self.source))
+        return self.refit(changed(self.source, literally))
 
     @property
     def exponentiated(self) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -16,43 +16,25 @@ from discreet.estimate.columns import ReleaseColumn
 from discreet.estimate.formulas import Matrices, read_terms
 from discreet.estimate.likelihood.answer_coding import AnswerCoding
 from discreet.estimate.likelihood.binary import BinaryRegression
-from discreet.estimate.likelihood.class_source import ClassStream
 from discreet.estimate.likelihood.designs import channel_matrix
-from discreet.estimate.likelihood.far_rows import FarRows
 from discreet.estimate.likelihood.fit import fit_binary
 from discreet.estimate.likelihood.links import link_named
 from discreet.estimate.likelihood.multinomial import MultinomialRegression, fit_multinomial
 from discreet.estimate.likelihood.multinomial_rows import ClassRows, class_rows
 from discreet.estimate.likelihood.predictor import PredictorRegression, fit_predictor
-from discreet.estimate.likelihood.rows import ArrayRows, Rows
-from discreet.estimate.likelihood.streaming import Batch, StreamRows, binary_regression_batches
-from discreet.estimate.specification import Specification
+from discreet.estimate.likelihood.rows import CHUNK, Rows
+from discreet.estimate.likelihood.streaming import Batch, StreamRows
+from discreet.estimate.passes import Read, Source, remembered, rows_of
+from discreet.estimate.specification import OutcomeNumbers, Specification
 from discreet.manifest import Release
-
-#: Above this many rows a yes/no label is fitted batch by batch instead of in memory.
-IN_MEMORY_ROWS = 2_000_000
 
 
 def yes_no_outcome(asked: Specification) -> BinaryRegression:
     """A randomised yes/no answer given public predictors."""
     column, matrices = ReleaseColumn(asked.release, asked.outcome), asked.matrices()
-    rows = asked.rows([column])
-    link = asked.link or "logit"
-    far = _far_labels(asked, matrices)
-    if far is not None:
-        fit = fit_binary(far, link_named(link), matrices.names)
-        rows.left_out = asked.release.rows - fit.n
-    elif asked.release.rows > IN_MEMORY_ROWS:
-        fit = binary_regression_batches(
-            lambda: (labels_of_batch(batch, matrices, column.channels) for batch in rows.batches()),
-            link=link,
-            names=matrices.names,
-            penalty=asked.penalty,
-        )
-    else:
-        held = labels_of_batch(reader.joined(rows.batches()), matrices, column.channels)
-        fit = fit_binary(ArrayRows(held.checked()), link_named(link), matrices.names, asked.penalty)
-    return asked.finished(replace(fit, matrices=matrices, reporting=asked.reporting(column)), "binary", rows)
+    source = _rows(asked, ReadLabels(asked.formula, asked.missing, matrices))
+    fit = fit_binary(source, link_named(asked.link or "logit"), matrices.names, asked.penalty)
+    return asked.finished(replace(fit, matrices=matrices, reporting=asked.reporting(column)), "binary")
 
 
 def one_of_k_outcome(asked: Specification) -> MultinomialRegression:
@@ -61,10 +43,9 @@ def one_of_k_outcome(asked: Specification) -> MultinomialRegression:
         size = len(asked.values(asked.outcome))
         raise EstimationError(f"an outcome with {size} values is fitted with link logit only")
     column, matrices = ReleaseColumn(asked.release, asked.outcome), asked.matrices()
-    rows = asked.rows([column])
-    source = _stream(rows, matrices, column.channels)
+    source = _rows(asked, ReadClasses(asked.formula, asked.missing, matrices, asked.outcome))
     fit = fit_multinomial(source, _matrices(column.channels), matrices.names, _classes(asked, column))
-    return asked.finished(replace(fit, matrices=matrices, reporting=asked.reporting(column)), "multinomial", rows)
+    return asked.finished(replace(fit, matrices=matrices, reporting=asked.reporting(column)), "multinomial")
 
 
 def randomised_predictor(asked: Specification) -> PredictorRegression:
@@ -85,14 +66,14 @@ def randomised_predictor(asked: Specification) -> PredictorRegression:
     if family == "linear" and asked.link is not None:
         raise EstimationError("link belongs to a yes/no outcome; a linear model has none")
     column, matrices = ReleaseColumn(asked.release, asked.randomised_predictors[0]), asked.matrices()
-    rows = asked.rows([column], [asked.outcome])
-    source = _stream(rows, matrices, column.channels, lambda table: asked.public_outcome(table, family))
+    outcome = asked.outcome_numbers(family)
+    source = _rows(asked, ReadClasses(asked.formula, asked.missing, matrices, column.column, outcome))
     named = "gaussian" if family == "linear" else asked.link or "logit"
     values = pa.array(asked.values(column.column))
     coding = AnswerCoding.of_formula(asked.sides.predictors, column.column, values)
     fit = fit_predictor(source, matrices.names, _classes(asked, column), family=named, coding=coding)
     supposed = _supposed(column.column, family, blanks=bool(values.null_count))
-    return asked.finished(replace(fit, matrices=matrices), family, rows, *supposed)
+    return asked.finished(replace(fit, matrices=matrices), family, *supposed)
 
 
 def _supposed(column: str, family: str, *, blanks: bool) -> list[str]:
@@ -109,23 +90,19 @@ def _supposed(column: str, family: str, *, blanks: bool) -> list[str]:
     return [told, without] if blanks else [told]
 
 
+def _rows(asked: Specification, read: Read) -> Source:
+    """The rows of a release, kept from pass to pass where they are read here and few enough."""
+    return remembered(rows_of(asked.release, read))
+
+
 def labels_of_batch(batch: reader.Batch, matrices: Matrices, channels: Channels) -> Batch:
     """Rows as :func:`binary_regression` takes them."""
     return Batch(**_matrix(batch, matrices), **_reports(batch, channels))
 
 
-def _far_labels(asked: Specification, matrices: Matrices) -> FarRows | None:
-    """Rows whose sums are made where they lie, if they lie elsewhere and nothing needs all of them in one place."""
-    engine, survey = getattr(asked.release, "engine", None), asked.release.survey
-    far = engine is not None and not engine.keeps_order and bool(asked.release.manifest.files)
-    if not far or asked.penalty is not None or survey.strata is not None or survey.cluster is not None:
-        return None
-    return FarRows(asked.release, ReadLabels(asked.formula, asked.missing, matrices))
-
-
 @dataclass(frozen=True, eq=False)
 class ReadLabels:
-    """The rows of one part, as :func:`binary_regression` takes them."""
+    """The rows of a release, or of a part of one, as :func:`binary_regression` takes them."""
 
     formula: str
     missing: Literal["error", "drop"]
@@ -138,6 +115,40 @@ class ReadLabels:
         batches = asked.rows([column]).batches()
         stream = StreamRows(lambda: (labels_of_batch(batch, self.matrices, column.channels) for batch in batches))
         return (replace(rows, first_row=first_row + rows.first_row) for rows in stream.chunks())
+
+
+@dataclass(frozen=True, eq=False)
+class ReadClasses:
+    """The rows of a release, or of a part of one, for a regression of, or on, a one-of-k answer.
+
+    Attributes
+    ----------
+    formula, missing, matrices
+    answer : str
+        The randomised column.
+    outcome : OutcomeNumbers, optional
+        A public outcome, where the answer is a predictor.
+    """
+
+    formula: str
+    missing: Literal["error", "drop"]
+    matrices: Matrices
+    answer: str
+    outcome: OutcomeNumbers | None = None
+
+    def __call__(self, part: Release, first_row: int) -> Iterator[ClassRows]:
+        """Chunks of checked rows."""
+        asked = Specification(self.formula, part, missing=self.missing)
+        column = ReleaseColumn(part, self.answer)
+        for batch in asked.rows([column], [] if self.outcome is None else [asked.outcome]).batches():
+            made = None if self.outcome is None else self.outcome(columns_of_batch(batch))
+            whole = {**_matrix(batch, self.matrices), **_reports(batch, column.channels), "outcome": made}
+            for start in range(0, batch.codes.size, CHUNK):
+                some = slice(start, start + CHUNK)
+                own = {name: one[some] if isinstance(one, np.ndarray) else one for name, one in whole.items()}
+                rows, _ = class_rows(**own, first_row=first_row)
+                first_row += rows.size
+                yield rows
 
 
 def columns_of_batch(batch: reader.Batch) -> pa.Table:
@@ -162,23 +173,6 @@ def _reports(batch: reader.Batch, channels: Channels) -> dict[str, Any]:
     units = {"clusters": batch.clusters, "strata": batch.strata}
     plain = {name: None if one is None else one.to_numpy(zero_copy_only=False) for name, one in units.items()}
     return {"y": y, "mechanism": mechanism, "designs": designs, "weights": batch.weights, **plain}
-
-
-def _stream(
-    rows: reader.Rows, matrices: Matrices, channels: Channels, outcome: Callable[[pa.Table], Any] | None = None
-) -> ClassStream:
-    """Rows of a regression of, or on, a one-of-k answer, read anew on each pass."""
-
-    def read() -> Iterator[ClassRows]:
-        first_row = 0
-        for batch in rows.batches():
-            made = None if outcome is None else outcome(columns_of_batch(batch))
-            own = {**_matrix(batch, matrices), **_reports(batch, channels)}
-            found, _ = class_rows(**own, outcome=made, first_row=first_row)
-            first_row += found.size
-            yield found
-
-    return ClassStream(read)
 
 
 def _matrices(channels: Channels) -> tuple[Any, ...]:

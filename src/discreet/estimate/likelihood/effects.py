@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,8 @@ from discreet.estimate.coefficients import Coefficients
 from discreet.estimate.formulas import Matrices
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
 from discreet.estimate.likelihood.links import Link
-from discreet.estimate.likelihood.rows import Rows, Source
+from discreet.estimate.likelihood.rows import Rows
+from discreet.estimate.passes import Source, summed
 from discreet.estimate.predicted_rows import PredictedRows
 from discreet.estimate.result import Axis, frozen
 
@@ -163,40 +164,86 @@ def marginal_effects(
     notes: tuple[str, ...] = (),
 ) -> MarginalEffects:
     """Means over the rows of ``G'(η) β_j``, or of ``G(η | x_j = 1) − G(η | x_j = 0)`` for a discrete column."""
-    effects, jacobian, total = np.zeros(len(columns)), np.zeros((len(columns), theta.size)), 0.0
-    for rows in source.chunks():
-        eta = rows.X @ theta if rows.offset is None else rows.X @ theta + rows.offset
-        weights = np.ones(rows.size) if rows.weights is None else rows.weights
-        total += float(weights.sum())
-        parts = link.parts(eta)
-        slope_sum = float(weights @ parts[2])
-        bend_sum = (weights * link.bend(eta, parts)) @ rows.X
-        for place, j in enumerate(columns):
-            if j in discrete:
-                effect, row = _switch(rows, eta, weights, theta, link, (j, discrete[j]))
-            else:
-                effect, row = theta[j] * slope_sum, theta[j] * bend_sum
-                row[j] += slope_sum
-            effects[place] += effect
-            jacobian[place] += row
-    jacobian /= total
+    found = summed(source, _Effects(theta, link, tuple(columns), dict(discrete)))
+    jacobian = found.jacobian / found.total
     with np.errstate(invalid="ignore"):  # coefficients at infinity have no covariance, and give nan
         matrix = jacobian @ covariance @ jacobian.T
-    chosen = tuple(names[j] for j in columns)
-    return MarginalEffects(
-        names=chosen, coefficients=frozen(effects / total), covariance=frozen(matrix), freedom=freedom, notes=notes
-    )
+    chosen, effects = tuple(names[j] for j in columns), frozen(found.effects / found.total)
+    return MarginalEffects(names=chosen, coefficients=effects, covariance=frozen(matrix), freedom=freedom, notes=notes)
 
 
-def switches(chunks: Iterable[Any], columns: Sequence[int], matrices: Matrices) -> Switches:
+@dataclass(frozen=True, eq=False)
+class EffectSums:
+    """Weighted sums of effects over rows, of their derivatives, and of the weights; two of them add up."""
+
+    effects: Floats
+    jacobian: Floats
+    total: float
+
+    def __add__(self, other: EffectSums) -> EffectSums:
+        return EffectSums(self.effects + other.effects, self.jacobian + other.jacobian, self.total + other.total)
+
+
+@dataclass(frozen=True, eq=False)
+class _Effects:
+    """The pass that adds them up."""
+
+    theta: Floats
+    link: Link
+    columns: tuple[int, ...]
+    discrete: Switches
+
+    def __call__(self, chunks: Iterator[Rows]) -> EffectSums:
+        theta, count = self.theta, len(self.columns)
+        found = EffectSums(np.zeros(count), np.zeros((count, theta.size)), 0.0)
+        for rows in chunks:
+            eta = rows.X @ theta if rows.offset is None else rows.X @ theta + rows.offset
+            weights = np.ones(rows.size) if rows.weights is None else rows.weights
+            found = found + self._of(rows, eta, weights)
+        return found
+
+    def _of(self, rows: Rows, eta: Floats, weights: Floats) -> EffectSums:
+        parts, theta, link = self.link.parts(eta), self.theta, self.link
+        slope_sum = float(weights @ parts[2])
+        bend_sum = (weights * link.bend(eta, parts)) @ rows.X
+        effects, jacobian = np.zeros(len(self.columns)), np.zeros((len(self.columns), theta.size))
+        for place, j in enumerate(self.columns):
+            if j in self.discrete:
+                effects[place], jacobian[place] = _switch(rows, eta, weights, theta, link, (j, self.discrete[j]))
+            else:
+                effects[place], jacobian[place] = theta[j] * slope_sum, theta[j] * bend_sum
+                jacobian[place, j] += slope_sum
+        return EffectSums(effects, jacobian, float(weights.sum()))
+
+
+def switches(source: Source, columns: Sequence[int], matrices: Matrices) -> Switches:
     """Those of these columns that are 0 or 1 in every row: their effect is a difference, not a slope."""
-    found = np.array(columns, np.intp)
-    for rows in chunks:
-        if not found.size:
-            break
-        values = rows.X[:, found]
-        found = found[((values == 0) | (values == 1)).all(axis=0)]
-    return {int(j): matrices.alternatives[j] for j in found}
+    found = summed(source, _TwoValued(tuple(columns)))
+    return {j: matrices.alternatives[j] for j in columns if j in found.columns}
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Columns of which something holds in some rows; of more rows it holds where it does in all."""
+
+    columns: frozenset[int]
+
+    def __add__(self, other: _Columns) -> _Columns:
+        return _Columns(self.columns & other.columns)
+
+
+@dataclass(frozen=True)
+class _TwoValued:
+    """The pass that finds columns of nothing but 0 and 1."""
+
+    columns: tuple[int, ...]
+
+    def __call__(self, chunks: Iterator[Any]) -> _Columns:
+        found = np.array(self.columns, np.intp)
+        for rows in chunks:
+            values = rows.X[:, found]
+            found = found[((values == 0) | (values == 1)).all(axis=0)]
+        return _Columns(frozenset(found.tolist()))
 
 
 def effect_notes(matrices: Matrices | None) -> tuple[str, ...]:

@@ -18,6 +18,8 @@ D. Firth (1993), Bias reduction of maximum likelihood estimates, *Biometrika* 80
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,6 +30,7 @@ from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.objective import Objective, Terms
 from discreet.estimate.likelihood.rows import Rows
 from discreet.estimate.likelihood.yes_no import BinaryModel, each_report, linear_predictor
+from discreet.estimate.passes import summed
 
 PENALTIES = ("firth",)
 #: Step of the central difference of w', which steers the search and enters no result.
@@ -89,21 +92,44 @@ class Firth:
 
     def _information_slopes(self, theta: Floats) -> Floats:
         """The matrices S_j."""
-        size = theta.size
+        return summed(self._objective.source, _Slopes(self._link, theta))
+
+    def _bends(self, theta: Floats, inverse: Floats) -> Floats:
+        """``Σ w'' (x' I⁻¹ x) x x'``."""
+        return summed(self._objective.source, _Bends(self._link, theta, inverse))
+
+
+@dataclass(frozen=True, eq=False)
+class _Slopes:
+    """The matrices S_j of some rows."""
+
+    link: Link
+    theta: Floats
+
+    def __call__(self, chunks: Iterator[Rows]) -> Floats:
+        size = self.theta.size
         slopes = np.zeros((size, size, size))
-        for rows in self._objective.source.chunks():
-            change = weight_slope(linear_predictor(theta, rows), self._link, rows)
+        for rows in chunks:
+            change = weight_slope(linear_predictor(self.theta, rows), self.link, rows)
             for j in range(size):
                 slopes[j] += rows.X.T @ ((change * rows.X[:, j])[:, None] * rows.X)
         return slopes
 
-    def _bends(self, theta: Floats, inverse: Floats) -> Floats:
-        """``Σ w'' (x' I⁻¹ x) x x'``."""
-        total = np.zeros((theta.size, theta.size))
-        for rows in self._objective.source.chunks():
-            eta = linear_predictor(theta, rows)
-            ahead, behind = (weight_slope(eta + step, self._link, rows) for step in (_STEP, -_STEP))
-            leverage = np.einsum("ij,jk,ik->i", rows.X, inverse, rows.X)
+
+@dataclass(frozen=True, eq=False)
+class _Bends:
+    """``Σ w'' (x' I⁻¹ x) x x'`` of some rows."""
+
+    link: Link
+    theta: Floats
+    inverse: Floats
+
+    def __call__(self, chunks: Iterator[Rows]) -> Floats:
+        total = np.zeros((self.theta.size, self.theta.size))
+        for rows in chunks:
+            eta = linear_predictor(self.theta, rows)
+            ahead, behind = (weight_slope(eta + step, self.link, rows) for step in (_STEP, -_STEP))
+            leverage = np.einsum("ij,jk,ik->i", rows.X, self.inverse, rows.X)
             total += rows.X.T @ (((ahead - behind) / (2 * _STEP) * leverage)[:, None] * rows.X)
         return total
 

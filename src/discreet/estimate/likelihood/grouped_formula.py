@@ -69,7 +69,7 @@ def grouped_yes_no_outcome(asked: Specification) -> RandomInterceptRegression:
         reporting=asked.reporting(column),
         notes=(*_survey_notes(asked), *quadrature_note(found)),
     )
-    return asked.finished(fit, "binary", rows)
+    return asked.finished(fit, "binary")
 
 
 def _refuse_groups(group: str, groups: int, rows: int) -> None:

@@ -8,7 +8,7 @@ predictors the score is ω − π, the observed information Cov(π) − Cov(ω) 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,12 +21,13 @@ from discreet.estimate.checks import checked_names
 from discreet.estimate.formulas.new_rows import is_table
 from discreet.estimate.likelihood.class_fit import fit_classes
 from discreet.estimate.likelihood.class_source import Seen, look
-from discreet.estimate.likelihood.effects import MarginalEffects, Switches, effect_notes, switches
+from discreet.estimate.likelihood.effects import EffectSums, MarginalEffects, Switches, effect_notes, switches
 from discreet.estimate.likelihood.multinomial_rows import ClassRows, class_labels, class_rows
-from discreet.estimate.likelihood.objective import Chunks, Terms
+from discreet.estimate.likelihood.objective import Terms
 from discreet.estimate.likelihood.result import LikelihoodFit
 from discreet.estimate.likelihood.rows import ArrayRows
 from discreet.estimate.likelihood.truth_given_report import missing_reporting, posterior
+from discreet.estimate.passes import Source, summed
 from discreet.estimate.predicted_rows import PredictedMeans
 from discreet.estimate.result import frozen
 
@@ -169,6 +170,24 @@ def _ends(X: Floats, matrix: Floats, share: Floats, column: int, others: tuple[i
     return change, slopes
 
 
+@dataclass(frozen=True, eq=False)
+class _Effects:
+    """The pass that adds up marginal effects."""
+
+    matrix: Floats
+    columns: tuple[int, ...]
+    switched: Switches
+
+    def __call__(self, chunks: Iterator[ClassRows]) -> EffectSums:
+        count = (len(self.matrix) + 1) * len(self.columns)
+        found = EffectSums(np.zeros(count), np.zeros((count, self.matrix.size)), 0.0)
+        for rows in chunks:
+            weights = np.ones(rows.size) if rows.weights is None else rows.weights
+            own, slope = class_effects(rows.X, self.matrix, weights, self.columns, self.switched)
+            found = found + EffectSums(own, slope, float(weights.sum()))
+        return found
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class MultinomialRegression(LikelihoodFit):
     """Multinomial logit of a randomised one-of-k answer; made by :func:`multinomial_regression`.
@@ -247,13 +266,10 @@ class MultinomialRegression(LikelihoodFit):
         columns of a formula that are one or the other, with delta-method standard errors.
         """
         columns = [int(j) for j in np.flatnonzero(~self.seen.constant)]
-        known = self.matrices
-        switched = {} if known is None else switches(self.objective.source.chunks(), columns, known)
-        effects, jacobian = np.zeros(0), np.zeros((0, self.coefficients.size))
-        for rows in self.objective.source.chunks():
-            weights = np.ones(rows.size) if rows.weights is None else rows.weights
-            own, slope = class_effects(rows.X, self.matrix, weights / self.seen.total, columns, switched)
-            effects, jacobian = (own, slope) if not effects.size else (effects + own, jacobian + slope)
+        source, known = self.objective.source, self.matrices
+        switched = {} if known is None else switches(source, columns, known)
+        found = summed(source, _Effects(self.matrix, tuple(columns), switched))
+        effects, jacobian = found.effects / found.total, found.jacobian / found.total
         names = tuple(f"{c}: {self.columns[j]}" for c in self.classes for j in columns)
         return MarginalEffects(
             names=names,
@@ -307,7 +323,7 @@ def multinomial_regression(
 
 
 def fit_multinomial(
-    source: Chunks, channels: tuple[Floats, ...], columns: tuple[str, ...], classes: tuple[str, ...]
+    source: Source, channels: tuple[Floats, ...], columns: tuple[str, ...], classes: tuple[str, ...]
 ) -> MultinomialRegression:
     """Fit rows from any source."""
     return _fit(look(source, columns), channels, columns, classes)

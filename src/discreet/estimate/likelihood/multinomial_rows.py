@@ -22,6 +22,7 @@ from discreet.estimate.checks import (
 )
 from discreet.estimate.likelihood.designs import channels_of, refuse_unidentified
 from discreet.estimate.likelihood.scan import collinear, dependent_columns
+from discreet.estimate.passes import nbytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,23 +43,27 @@ class ClassRows:
     outcome: Floats | None = None
     strata: NDArray[Any] | None = None
     squares: Floats | None = None
+    first_row: int = 0
 
     @property
     def size(self) -> int:
         """Number of rows."""
         return int(self.X.shape[0])
 
-    def take(self, which: slice) -> ClassRows:
-        """Some of these rows, as views."""
-        return self.pick(which)
+    @property
+    def nbytes(self) -> int:
+        """What they take."""
+        return nbytes(*(getattr(self, name) for name in self.__dataclass_fields__ if name != "first_row"))
 
-    def pick(self, which: Any) -> ClassRows:
+    def take(self, which: Any) -> ClassRows:
         """Some of these rows; a slice gives views."""
         parts: dict[str, Any] = {
             name: None if getattr(self, name) is None else getattr(self, name)[which]
             for name in self.__dataclass_fields__
+            if name != "first_row"
         }
-        return ClassRows(**parts)
+        first = self.first_row + (which.start or 0) if isinstance(which, slice) else self.first_row
+        return ClassRows(**parts, first_row=first)
 
 
 def class_rows(
@@ -88,6 +93,7 @@ def class_rows(
         checked_labels(clusters, n, "clusters", first_row),
         None if outcome is None else checked_numbers(outcome, n, "outcome", first_row),
         checked_labels(strata, n, "strata", first_row),
+        first_row=first_row,
     )
     return rows, channels
 

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import Any, Protocol
 
 import numpy as np
 
 from discreet.arguments import Floats
 from discreet.engines import Local
-from discreet.estimate.likelihood.far_rows import each_part
 from discreet.estimate.likelihood.sampling import SampleSums, Sampling
+from discreet.estimate.passes import Source, summed
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +42,6 @@ class Model(Protocol):
 
     def scores(self, theta: Floats, rows: Any) -> Floats:
         """The score of each row, one row each."""
-
-
-class Chunks(Protocol):
-    """Rows that can be read again and again."""
-
-    def chunks(self) -> Iterator[Any]:
-        """All rows; a new pass each time."""
 
 
 class Surface(Protocol):
@@ -82,19 +73,6 @@ class Moments:
     scores: Floats  # Σ s_i s_i', rows taken as independent
     sampling: Sampling | None  # clusters and strata
 
-    def __add__(self, other: Moments) -> Moments:
-        """Of other rows; clusters and strata, whose rows may be in both, do not add up."""
-        assert self.sampling is None
-        assert other.sampling is None
-        return Moments(
-            self.value + other.value,
-            self.score + other.score,
-            self.expected + other.expected,
-            self.observed + other.observed,
-            self.scores + other.scores,
-            None,
-        )
-
     @property
     def cluster_count(self) -> int:
         """Number of clusters; 0 for a sample without clusters or strata."""
@@ -115,7 +93,7 @@ class Objective:
     """
 
     model: Model
-    source: Chunks
+    source: Source
     metric: Floats
     rows: int
     passes: int = 0
@@ -124,18 +102,18 @@ class Objective:
     def value(self, theta: Floats) -> float:
         """Log-likelihood: one pass."""
         self.passes += 1
-        return sum(each_part(self.source, _Value(self.model, theta))) / self.unit
+        return summed(self.source, _Value(self.model, theta)) / self.unit
 
     def terms(self, theta: Floats, curvature: str) -> Terms:
         """Log-likelihood, score and information: one pass."""
         self.passes += 1
-        total = reduce(add, each_part(self.source, _Terms(self.model, theta, curvature)))
+        total = summed(self.source, _Terms(self.model, theta, curvature))
         return Terms(total.value / self.unit, total.score / self.unit, total.information / self.unit)
 
     def moments(self, theta: Floats) -> Moments:
         """Both informations and the sums of squared scores: one pass."""
         self.passes += 1
-        return reduce(add, each_part(self.source, _Moments(self.model, theta)))
+        return summed(self.source, _Moments(self.model, theta)).finished()
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,13 +142,39 @@ class _Terms:
 
 
 @dataclass(frozen=True, eq=False)
+class _MomentSums:
+    """The same of some rows, with sums by cluster and stratum; two of them add up."""
+
+    value: float
+    score: Floats
+    expected: Floats
+    observed: Floats
+    scores: Floats
+    units: SampleSums
+
+    def __add__(self, other: _MomentSums) -> _MomentSums:
+        return _MomentSums(
+            self.value + other.value,
+            self.score + other.score,
+            self.expected + other.expected,
+            self.observed + other.observed,
+            self.scores + other.scores,
+            self.units + other.units,
+        )
+
+    def finished(self) -> Moments:
+        """Of all rows."""
+        return Moments(self.value, self.score, self.expected, self.observed, self.scores, self.units.finished())
+
+
+@dataclass(frozen=True, eq=False)
 class _Moments:
     """What inference needs, of some chunks."""
 
     model: Model
     theta: Floats
 
-    def __call__(self, chunks: Iterator[Any]) -> Moments:
+    def __call__(self, chunks: Iterator[Any]) -> _MomentSums:
         theta, size = self.theta, self.theta.size
         value, score = 0.0, np.zeros(size)
         expected, observed, squares = (np.zeros((size, size)) for _ in range(3))
@@ -187,7 +191,7 @@ class _Moments:
             else:  # equal rows were put together: Σw² s s' of each
                 squares += (single * (rows.squares / rows.weights**2)[:, None]).T @ single
             sums.add(rows.strata, rows.clusters, single)
-        return Moments(value, score, expected, observed, squares, sums.finished())
+        return _MomentSums(value, score, expected, observed, squares, sums)
 
 
 class Restricted:

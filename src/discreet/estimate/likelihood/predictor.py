@@ -29,10 +29,11 @@ from discreet.estimate.likelihood.effects import MarginalEffects, Switches, effe
 from discreet.estimate.likelihood.links import Link, link_named
 from discreet.estimate.likelihood.multinomial import class_probabilities
 from discreet.estimate.likelihood.multinomial_rows import ClassRows, class_labels, class_rows
-from discreet.estimate.likelihood.objective import Chunks, Terms
+from discreet.estimate.likelihood.objective import Terms
 from discreet.estimate.likelihood.outcomes import OutcomeModel, outcome_model
 from discreet.estimate.likelihood.result import LikelihoodFit
 from discreet.estimate.likelihood.rows import ArrayRows
+from discreet.estimate.passes import Source, summed
 from discreet.estimate.predicted_rows import PredictedMeans
 from discreet.estimate.result import frozen
 
@@ -135,6 +136,45 @@ class MixtureModel:
                 information[rows : rows + size, columns : columns + size] += Z.T @ (pull[:, None] * Z)
 
 
+@dataclass(frozen=True, eq=False)
+class _Effects:
+    """The pass that adds up, at every point, the effects of covariates and of the answer on the probability."""
+
+    model: MixtureModel
+    link: Link
+    points: Floats
+    columns: tuple[int, ...]
+    switched: Switches
+    classes: bool  # of the answer differences to its first value, or the slope of its number
+
+    def __call__(self, chunks: Iterator[ClassRows]) -> Floats:
+        answers = self.model.effects.stop - self.model.effects.start
+        sums = np.zeros((len(self.points), len(self.columns) + answers))
+        for rows in chunks:
+            weights = np.ones(rows.size) if rows.weights is None else rows.weights
+            for place, theta in enumerate(self.points):
+                sums[place] += weights @ self._of(theta, rows)
+        return sums
+
+    def _of(self, theta: Floats, rows: ClassRows) -> Floats:
+        """Of every row, over what is known about its truth."""
+        link = self.link
+        _, posterior, _, eta = self.model._joint(theta, rows)
+        parts = link.parts(eta)  # as if the truth were each class
+        slope = np.sum(posterior * parts[2], axis=1)
+        found = []
+        for j in self.columns:
+            if j not in self.switched:
+                found.append(slope * theta[j])
+                continue
+            others = list(self.switched[j])
+            off = eta - (rows.X[:, others] @ theta[others])[:, None]
+            found.append(np.sum(posterior * (link.parts(off + theta[j])[1] - link.parts(off)[1]), axis=1))
+        if self.classes:
+            return np.column_stack([*found, parts[1][:, 1:] - parts[1][:, :1]])
+        return np.column_stack([*found, *(slope * one for one in theta[self.model.effects])])
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PredictorRegression(LikelihoodFit):
     """A regression of a public outcome on a randomised answer; made by :func:`predictor_regression`.
@@ -208,39 +248,17 @@ class PredictorRegression(LikelihoodFit):
         model, link = self._model, None if self.family == "gaussian" else link_named(self.family)
         columns = [int(j) for j in np.flatnonzero(~self.seen.constant)]
         source = self.objective.source
-        switched = {} if self.matrices is None else switches(source.chunks(), columns, self.matrices)
+        switched = {} if self.matrices is None else switches(source, columns, self.matrices)
         names = [*(self.names[j] for j in columns), *self.names[model.effects]]
 
-        def average(theta: Floats) -> Floats:
+        def average(points: Floats) -> Floats:
             if link is None:
-                return np.concatenate([theta[columns], theta[model.effects]])
-            total = np.zeros(len(names))
-            for rows in source.chunks():
-                share = (np.ones(rows.size) if rows.weights is None else rows.weights) / self.seen.total
-                total += share @ self._row_effects(theta, rows, link, columns, switched)
-            return total
+                return points[:, [*columns, *range(*model.effects.indices(points.shape[1]))]]
+            effects = _Effects(model, link, points, tuple(columns), switched, classes=self.coding.classes)
+            return np.asarray(summed(source, effects) / self.seen.total)
 
         known = (self.coefficients, self.covariance, names, self.degrees_of_freedom)
         return averaged_effects(average, *known, effect_notes(self.matrices)).of(self)
-
-    def _row_effects(
-        self, theta: Floats, rows: ClassRows, link: Link, columns: Sequence[int], switched: Switches
-    ) -> Floats:
-        """The effect of every covariate and of the answer on the probability in every row."""
-        _, posterior, _, eta = self._model._joint(theta, rows)
-        parts = link.parts(eta)  # as if the truth were each class
-        slope = np.sum(posterior * parts[2], axis=1)
-        found = []
-        for j in columns:
-            if j not in switched:
-                found.append(slope * theta[j])
-                continue
-            others = list(switched[j])
-            off = eta - (rows.X[:, others] @ theta[others])[:, None]
-            found.append(np.sum(posterior * (link.parts(off + theta[j])[1] - link.parts(off)[1]), axis=1))
-        if self.coding.classes:
-            return np.column_stack([*found, parts[1][:, 1:] - parts[1][:, :1]])
-        return np.column_stack([*found, *(slope * one for one in theta[self._model.effects])])
 
     def naive(self) -> PredictorRegression:
         """The same rows with the reports read as truths: what an analyst who ignores the randomisation gets."""
@@ -288,13 +306,17 @@ def predictor_regression(
     if outcome is None:
         raise EstimationError("outcome is missing: one number per row")
     rows, channels = class_rows(X, y, mechanism, outcome=outcome, **about)
+    assert rows.outcome is not None
+    wrong = (rows.outcome != 0) & (rows.outcome != 1)
+    if family != "gaussian" and wrong.any():
+        raise EstimationError(f"outcome: {row_of(wrong, 0)} must be 0 or 1")
     columns = checked_names(names, X, rows.X.shape[1])
     source, labels = ArrayRows(rows), class_labels(classes, channels)
     return fit_predictor(source, columns, labels, family=family, truth=truth)
 
 
 def fit_predictor(
-    source: Chunks,
+    source: Source,
     columns: tuple[str, ...],
     classes: tuple[str, ...],
     *,
@@ -303,7 +325,7 @@ def fit_predictor(
     coding: AnswerCoding | None = None,
 ) -> PredictorRegression:
     """Fit rows from any source; arguments as for :func:`predictor_regression`, and how the answer is coded."""
-    seen = look(source if family == "gaussian" else YesNoOutcomes(source), columns)
+    seen = look(source, columns)
     if truth == "marginal" and not seen.constant[0]:
         raise EstimationError('truth="marginal" needs a constant first column in X')
     return _fit(seen, columns, classes, family, truth, coding or AnswerCoding.of_classes(classes))
@@ -326,25 +348,6 @@ def _fit(
     return PredictorRegression(
         **fields, family=family, classes=classes, outcome_size=model.outcome_size, coding=coding, seen=seen
     )
-
-
-class YesNoOutcomes:
-    """A source whose outcomes are checked to be 0 or 1."""
-
-    def __init__(self, source: Chunks) -> None:
-        self._source = source
-
-    def chunks(self) -> Iterator[ClassRows]:
-        """All rows; a new pass each time."""
-        first_row = 0
-        for rows in self._source.chunks():
-            values = rows.outcome
-            assert values is not None
-            wrong = (values != 0) & (values != 1)
-            if wrong.any():
-                raise EstimationError(f"outcome: {row_of(wrong, first_row)} must be 0 or 1")
-            first_row += rows.size
-            yield rows
 
 
 def _least_squares(seen: Seen, size: int, start: Floats) -> float:

@@ -24,6 +24,7 @@ from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.random_intercept import Maximum
 from discreet.estimate.likelihood.sampling import Sampling
 from discreet.estimate.likelihood.truth_given_report import Reporting, missing_reporting, posterior, posterior_slopes
+from discreet.estimate.passes import Held
 from discreet.estimate.predicted_rows import PredictedMeans
 from discreet.estimate.result import frozen
 
@@ -185,9 +186,9 @@ class RandomInterceptRegression(Coefficients):
         nodes, weights = np.polynomial.hermite_e.hermegauss(20)
         weights = weights / weights.sum()
 
-        switched = {} if self.matrices is None else switches([model.rows], columns, self.matrices)
+        switched = {} if self.matrices is None else switches(Held((model.rows,)), columns, self.matrices)
 
-        def average(theta: Floats) -> Floats:
+        def at(theta: Floats) -> Floats:
             found = np.zeros(len(columns))
             for node, weight in zip(nodes, weights, strict=True):
                 eta = X @ theta[:-1] + theta[-1] * node
@@ -200,6 +201,9 @@ class RandomInterceptRegression(Coefficients):
                         one = float(share @ (self.link.parts(off + theta[j])[1] - self.link.parts(off)[1]))
                     found[place] += weight * one
             return found
+
+        def average(points: Floats) -> Floats:
+            return np.array([at(theta) for theta in points])
 
         known = (self.coefficients, self.covariance, [self.names[j] for j in columns], self.degrees_of_freedom)
         return averaged_effects(average, *known, effect_notes(self.matrices)).of(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from discreet.estimate.checks import (
     row_of,
 )
 from discreet.estimate.likelihood.designs import checked_channel
+from discreet.estimate.passes import nbytes
 
 #: Rows handled at once: the working arrays of a step stay in the second-level cache.
 CHUNK = 1 << 14
@@ -75,6 +76,13 @@ class Rows:
             return np.array([[False], [True]])
         return np.asarray(self.difference > 0)
 
+    @property
+    def nbytes(self) -> int:
+        """What they take; a channel that all rows share is that of others too."""
+        units = (self.weights, self.offset, self.clusters, self.strata)
+        own = self.channel if self.channel.shape[2] > 1 else None
+        return nbytes(self.X, self.report, self.given_no, self.given_yes, *units, own)
+
     def take(self, which: Any) -> Rows:
         """Some of these rows; a slice gives views."""
 
@@ -122,13 +130,6 @@ def joined(parts: Sequence[Rows]) -> Rows:
     return Rows(**{name: stack(name) for name in Rows.__dataclass_fields__ if name != "first_row"})
 
 
-class Source(Protocol):
-    """Rows that can be read again and again, chunk by chunk."""
-
-    def chunks(self) -> Iterator[Rows]:
-        """All rows; a new pass each time."""
-
-
 class ArrayRows:
     """Rows of any model, held in memory."""
 
@@ -141,15 +142,9 @@ class ArrayRows:
         return iter(self._chunks)
 
 
-class LiteralRows:
-    """A source whose reports are read as truths."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-
-    def chunks(self) -> Iterator[Rows]:
-        """All rows; a new pass each time."""
-        return (rows.taken_literally() for rows in self._source.chunks())
+def literally(rows: Rows) -> Iterator[Rows]:
+    """The same rows with the reports read as truths."""
+    yield rows.taken_literally()
 
 
 def checked_rows(

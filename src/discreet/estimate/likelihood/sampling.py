@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +11,13 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
+from discreet.estimate.passes import refuse_to_send
 
 Ints = NDArray[np.int64]
 #: Numbers kept for the strata together, where every row is its own cluster (2^27 floats, 1 GB).
 _MAX_STRATUM_CELLS = 1 << 27
+#: The cluster's code in the key of a unit, which has the stratum's code above it.
+_LOW = (1 << 32) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +57,16 @@ class Codes:
     def encode(self, labels: NDArray[Any]) -> Ints:
         """Codes of one chunk."""
         different, back = np.unique(labels, return_inverse=True)
+        return self.of(different.tolist())[back]
+
+    def of(self, labels: Iterable[Any]) -> Ints:
+        """Codes of labels that differ from each other."""
         known = self.labels
-        found = [known.setdefault(label, len(known)) for label in different.tolist()]
-        return np.array(found, np.int64)[back]
+        return np.array([known.setdefault(label, len(known)) for label in labels], np.int64)
 
 
 class SampleSums:
-    """Sums of scores by stratum and cluster, whose rows may be spread over many chunks.
+    """Sums of scores by stratum and cluster, whose rows may be spread over many chunks; two of them add up.
 
     A cluster is read within its stratum, as by :func:`discreet.estimate.frequencies`.
     """
@@ -67,7 +74,6 @@ class SampleSums:
     def __init__(self, size: int) -> None:
         self._size = size
         self._strata, self._clusters, self._units = Codes(), Codes(), Codes()
-        self._stratum_of: list[int] = []
         self._sums = np.zeros((0, size))  # by cluster, or by stratum where there are no clusters
         self._squares = np.zeros((0, size, size))  # by stratum, where there are no clusters
         self._rows: Ints = np.zeros(0, np.int64)
@@ -82,9 +88,7 @@ class SampleSums:
         if clusters is None:
             self._add_rows(stratum, scores)
             return
-        pair = (stratum << 32) | self._clusters.encode(clusters)
-        unit = self._units.encode(pair)
-        self._stratum_of += [key >> 32 for key in list(self._units.labels)[len(self._stratum_of) :]]
+        unit = self._units.encode((stratum << 32) | self._clusters.encode(clusters))
         self._sums = _room(self._sums, len(self._units.labels))
         np.add.at(self._sums, unit, scores)
 
@@ -100,11 +104,48 @@ class SampleSums:
             self._sums[code] += part.sum(axis=0)
             self._squares[code] += part.T @ part
 
+    def __add__(self, other: SampleSums) -> SampleSums:
+        both = SampleSums(self._size)
+        for one in (self, other):
+            both._take(one)
+        return both
+
+    def _take(self, other: SampleSums) -> None:
+        """The sums of other rows, whose labels have codes of their own."""
+        self._has_clusters |= other._has_clusters
+        self._has_strata |= other._has_strata
+        stratum = self._strata.of(other._strata.labels) if other._strata.labels else np.zeros(1, np.int64)
+        if other._has_clusters:
+            cluster, keys = self._clusters.of(other._clusters.labels), other._keys
+            unit = self._units.of(((stratum[keys >> 32] << 32) | cluster[keys & _LOW]).tolist())
+            self._sums = _room(self._sums, len(self._units.labels))
+            self._sums[unit] += other._sums[: unit.size]
+        elif other._has_strata:
+            count = len(self._strata.labels)
+            self._sums, self._squares = _room(self._sums, count), _room(self._squares, count)
+            self._rows = _room(self._rows, count)
+            self._sums[stratum] += other._sums[: stratum.size]
+            self._squares[stratum] += other._squares[: stratum.size]
+            self._rows[stratum] += other._rows[: stratum.size]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """As it travels: without room, and not at any size."""
+        clusters, strata = len(self._units.labels), len(self._strata.labels)
+        refuse_to_send(clusters, "clusters")
+        count = clusters if self._has_clusters else strata
+        trimmed = {"_sums": self._sums[:count], "_squares": self._squares[:strata], "_rows": self._rows[:strata]}
+        return vars(self) | trimmed
+
+    @property
+    def _keys(self) -> Ints:
+        """Of every cluster, the code of its stratum and its own."""
+        return np.array(list(self._units.labels), np.int64)
+
     def finished(self) -> Sampling | None:
         """What all rows say; None without clusters and strata."""
         if not (self._has_clusters or self._has_strata):
             return None
-        stratum = np.array(self._stratum_of, np.int64)
+        stratum = self._keys >> 32
         strata = max(len(self._strata.labels), 1)
         if self._has_clusters:
             counts = np.bincount(stratum, minlength=strata)

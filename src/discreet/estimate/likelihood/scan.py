@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError, NotIdentifiedError
-from discreet.estimate.likelihood.far_rows import each_part
-from discreet.estimate.likelihood.rows import Rows, Source, joined
+from discreet.estimate.likelihood.even_sample import EvenSample
+from discreet.estimate.likelihood.rows import Rows, joined
+from discreet.estimate.passes import Source, summed
 
 #: The probabilities of the reports under a true "no" and under a true "yes".
 Channel = tuple[tuple[float, ...], tuple[float, ...]]
-#: Starts are tried on at most this many rows.
-SAMPLE = 1 << 14
 #: Share of a column that must remain after the others are taken out of it (squared, on the Gram matrix).
 _SUSPECT, _COLLINEAR = 1e-9, 1e-10
 #: Different designs that a summary can list.
 _LISTED = 4
-_GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +38,7 @@ class Scan:
     scale : array
         Largest absolute entry of each column.
     sample : Rows
-        At most ``SAMPLE`` rows, spread evenly; all rows when there are no more.
+        Some rows, spread evenly; all of them when there are few.
     designs : tuple of Channel or None
         The different designs; None when there are more than four.
     """
@@ -67,7 +62,7 @@ class _Look:
     """What some rows tell; two of them add up, the first rows before the second."""
 
     size: int
-    sampler: _Sampler
+    sample: EvenSample
     n: int = 0
     informative: int = 0
     total: float = 0.0
@@ -93,7 +88,7 @@ class _Look:
         self.gram = self.gram + (product if count == rows.size else X[tells].T @ X[tells])
         if rows.size:
             self.low, self.high = np.minimum(self.low, rows.X.min(axis=0)), np.maximum(self.high, rows.X.max(axis=0))
-        self.sampler.add(rows)
+        self.sample.add(rows)
         self.designs, self.epsilon = _seen(self.designs, *self.epsilon, rows)
         self.extras = (rows.weights is not None, rows.clusters is not None, rows.strata is not None)
 
@@ -103,7 +98,7 @@ class _Look:
         designs = None if self.designs is None or other.designs is None else self.designs | other.designs
         return _Look(
             self.size,
-            self.sampler + other.sampler,
+            self.sample + other.sample,
             self.n + other.n,
             self.informative + other.informative,
             self.total + other.total,
@@ -124,18 +119,16 @@ class _Looking:
     size: int
 
     def __call__(self, chunks: Iterator[Rows]) -> _Look:
-        found: _Look | None = None
+        found = _Look(self.size, EvenSample())
         for rows in chunks:
-            if found is None:
-                found = _Look(self.size, _Sampler(rows.first_row))
             found.add(rows)
-        return found or _Look(self.size, _Sampler())
+        return found
 
 
 def scan(source: Source, names: Sequence[str]) -> Scan:
     """Read all rows once; refuse what cannot be learned from."""
     size = len(names)
-    seen = reduce(add, each_part(source, _Looking(size)))
+    seen = summed(source, _Looking(size))
     n, informative, total = seen.n, seen.informative, seen.total
     gram, everything, low, high = seen.gram, seen.everything, seen.low, seen.high
     if n < size or size == 0:
@@ -154,49 +147,12 @@ def scan(source: Source, names: Sequence[str]) -> Scan:
         total,
         gram / total,
         np.maximum(np.abs(low), np.abs(high)),
-        seen.sampler.rows(),
+        joined(seen.sample.parts()),
         None if seen.designs is None else tuple(sorted(seen.designs)),
         seen.epsilon,
         *seen.extras,
         constant,
     )
-
-
-class _Sampler:
-    """Rows i with i·φ mod 1 below a threshold: evenly spread, out of step with any pattern, the same for any chunks."""
-
-    def __init__(self, first_row: int = 0) -> None:
-        self._share = 1.0
-        self._kept: list[tuple[Floats, Rows]] = []
-        self._seen = first_row
-
-    def add(self, rows: Rows) -> None:
-        """One chunk."""
-        place = np.modf((self._seen + np.arange(rows.size)) * _GOLDEN)[0]
-        self._seen += rows.size
-        which = np.flatnonzero(place < self._share)
-        self._kept.append((place[which], rows.take(which)))
-        self._thin()
-
-    def __add__(self, other: _Sampler) -> _Sampler:
-        both = _Sampler()
-        both._share, both._kept = min(self._share, other._share), [*self._kept, *other._kept]
-        both._keep()
-        both._thin()
-        return both
-
-    def _thin(self) -> None:
-        while sum(part.size for part, _ in self._kept) > SAMPLE:
-            self._share /= 2
-            self._keep()
-
-    def _keep(self) -> None:
-        kept = [(place, np.flatnonzero(place < self._share), rows) for place, rows in self._kept]
-        self._kept = [(place[which], rows.take(which)) for place, which, rows in kept]
-
-    def rows(self) -> Rows:
-        """The sample."""
-        return joined([rows for _, rows in self._kept])
 
 
 def design_epsilon(channel: Floats) -> Floats:
@@ -230,7 +186,7 @@ def _refuse_collinear(gram: Floats, everything: Floats, source: Source, names: S
     if not dependent_columns(gram, _SUSPECT):
         return
     # The Gram matrix squares the condition number: look again with orthogonal factors before refusing.
-    dependent = _by_orthogonal_factors((rows.X, rows.tells) for rows in source.chunks())
+    dependent = dependent_columns(summed(source, _Triangles(len(names))).factor, _COLLINEAR, triangular=True)
     if not dependent:
         return
     column, others = dependent
@@ -252,14 +208,40 @@ def collinear(names: Sequence[str], column: int, others: Sequence[int]) -> Estim
     )
 
 
-def _by_orthogonal_factors(parts: Iterable[tuple[Floats, NDArray[np.bool_]]]) -> tuple[int, list[int]] | None:
-    """A dependent column, from the triangular factor of all rows, updated chunk by chunk."""
-    factor: Floats | None = None
-    for X, tells in parts:
-        used = X if tells.all() else X[tells]
-        factor = np.asarray(np.linalg.qr(used if factor is None else np.vstack([factor, used]), mode="r"))
-    assert factor is not None
-    return dependent_columns(factor, _COLLINEAR, triangular=True)
+@dataclass(frozen=True, eq=False)
+class Triangle:
+    """The triangular factor of some rows; that of the rows of two is the factor of both on top of each other."""
+
+    factor: Floats
+
+    @classmethod
+    def of(cls, rows: Floats) -> Triangle:
+        """Of a matrix."""
+        return cls(np.asarray(np.linalg.qr(rows, mode="r"), float))
+
+    @classmethod
+    def nothing(cls, columns: int) -> Triangle:
+        """Of no rows."""
+        return cls(np.zeros((0, columns)))
+
+    def __add__(self, other: Triangle) -> Triangle:
+        if not (len(self.factor) and len(other.factor)):
+            return self if len(self.factor) else other
+        return Triangle.of(np.vstack([self.factor, other.factor]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Triangles:
+    """The triangular factor of rows whose reports depend on the truth."""
+
+    columns: int
+
+    def __call__(self, chunks: Iterator[Rows]) -> Triangle:
+        found = Triangle.nothing(self.columns)
+        for rows in chunks:
+            tells = rows.tells
+            found = found + Triangle.of(rows.X if tells.all() else rows.X[tells])
+        return found
 
 
 def dependent_columns(matrix: Floats, tolerance: float, *, triangular: bool = False) -> tuple[int, list[int]] | None:

@@ -53,7 +53,7 @@ def numeric_predictors(asked: Specification) -> MEstimate:
         strata=_labels(batch.strata),
         clusters=_labels(batch.clusters),
     )
-    return asked.finished(fit, family, rows)
+    return asked.finished(fit, family)
 
 
 def _loss(asked: Specification, family: str) -> Any:

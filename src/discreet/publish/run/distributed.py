@@ -5,7 +5,9 @@
 2. For a random order the reports are first written down, each with a random number from the stream ``order``; a second
    job sends every row to the part that the hash of its number names and sorts a part by these numbers. Parts and
    places are then independent of the source. Two rows share a number with a chance of n²/2⁶⁵.
-3. Rows read, staged and published must be equally many. Every part is read once more, where it lies, for its digests.
+3. Rows read, staged and published must be equally many. Where rows are added to a release of one machine, whose parts
+   have types that Spark does not write (labels with a dictionary, unsigned integers), every new part is written once
+   more in these. Every part is read once more, where it lies, for its digests.
 4. The manifest is written last and the folder gets its name; the key is forgotten.
 
 What a task needs to know of the plan, which can be large, lies in a file in the folder that is being written and that
@@ -18,6 +20,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -25,7 +28,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from discreet import limits
 from discreet.engines.spark import Spark
 from discreet.errors import ReleaseError
 from discreet.manifest import Manifest, Release
@@ -112,6 +117,27 @@ class Decode:
 
 
 @dataclass(frozen=True)
+class Retype:
+    """The place of a part that Spark wrote in; that of the same part in the types of one machine out.
+
+    Every attempt writes a file of its own, and only those that come back count.
+    """
+
+    path: str
+    sha256: str
+
+    def __call__(self, place: bytes) -> bytes:
+        """Of one part."""
+        shared, file = Shared.read(self.path, self.sha256), Path(os.fsdecode(place))
+        layout, part = shared.layout, Release(shared.manifest, FolderTable(file.parent, [file.name]))
+        made = file.with_name(f"{file.stem}.{uuid.uuid4().hex}.parquet")
+        with pq.ParquetWriter(made, layout.released) as writer:
+            for batch in part.coded():
+                writer.write_batch(layout.decode(cast_batch(batch, layout.coded)))
+        return os.fsencode(made)
+
+
+@dataclass(frozen=True)
 class Digest:
     """The place of a part in; its rows, SHA-256 and leaves out."""
 
@@ -138,6 +164,8 @@ class SparkRun:
     layout: Layout
     target: FolderOutput
     key: StreamKey
+    #: The types of the parts, which are Spark's unless parts of one machine are there already.
+    types: pa.Schema
 
     def check_persons(self) -> None:
         """Refuse, before anything is written, a person with more rows than were declared."""
@@ -162,6 +190,14 @@ class SparkRun:
         files = self._ordered(task, sha256, rows) if manifest.order == "shuffle" else self._kept(task, sha256)
         self._check_rows("published", files, rows)
         before = self.target.kept()
+        if len(before) + len(files) > limits.FOLDER_PARTS:
+            raise ReleaseError(
+                f"{len(before) + len(files):,} parts are more than the {limits.FOLDER_PARTS:,} that a folder may have; "
+                "read the source in larger partitions (spark.sql.files.maxPartitionBytes)"
+            )
+        if not self.types.equals(spark_schema(self.layout.released)):
+            files = self._retyped(task, sha256, files)
+            self._check_rows("published", files, rows)
         places = [*before, *(self.target.folder / name for name in self.target.take(files))]
         done = self._digested(task, sha256, places)
         _check_kept(before, done)
@@ -184,12 +220,17 @@ class SparkRun:
         staging = self.target.folder / "staged"
         files = self.engine.write(self._randomised(task, sha256, schema, staged=True), staging)
         self._check_rows("staged", files, rows)
-        parts = max(2, -(-rows // PART_ROWS))
+        parts = max(2, min(-(-rows // PART_ROWS), limits.FOLDER_PARTS - len(self.target.kept())))
         ordered = self.engine.order_randomly(self.engine.read(files, staging), ORDER, parts)
         released = self.engine.map_batches(ordered, Decode(str(task), sha256), spark_schema(self.layout.released))
         found = self.engine.write(released, self.target.folder / "parts")
         _remove(staging)
         return found
+
+    def _retyped(self, task: Path, sha256: str, files: list[Path]) -> list[Path]:
+        """The same parts in the types of those that are there."""
+        made = self.engine.sum([os.fsencode(file) for file in files], Retype(str(task), sha256))
+        return [Path(os.fsdecode(place)) for place in made]
 
     def _check_rows(self, what: str, files: list[Path], expected: int) -> None:
         """The rows that lie in files must be as many as were read."""

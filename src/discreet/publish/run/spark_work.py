@@ -80,13 +80,7 @@ class SparkWork(Work):
         """A folder; nothing else can be written by many machines."""
         if self.output is None or self.output.suffix != "":
             raise ReleaseError("on Spark the output is a folder: give a path without a file ending")
-        target = super().open_output(overwrite=overwrite, key=key)
-        if self.earlier is not None and not self.earlier.schema.equals(spark_schema(self.layout.released)):
-            target.discard()
-            raise ReleaseError(
-                f"{self.output.name} was released on one machine, with types that Spark does not write; add to it there"
-            )
-        return target
+        return super().open_output(overwrite=overwrite, key=key)
 
     def remember(self, chance: Randomness) -> Randomness:
         """Memoised reports are made on one machine."""
@@ -99,7 +93,8 @@ class SparkWork(Work):
     ) -> Release:
         """Stage, order, count and publish; the key of the noise is forgotten whatever happens."""
         assert isinstance(target, FolderOutput)
-        run = SparkRun(self._table.engine, self._frame(), self.layout, target, chance.key())
+        types = spark_schema(self.layout.released) if self.earlier is None else self.earlier.schema
+        run = SparkRun(self._table.engine, self._frame(), self.layout, target, chance.key(), types)
         try:
             run.check_persons()
             self.rows = self._table.rows or run.engine.count(run.frame)

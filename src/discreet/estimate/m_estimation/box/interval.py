@@ -21,6 +21,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -52,6 +53,10 @@ class CorrectedFunction:
     smooth: Floats  # (1 − δ₀)(k∗g) in the middle of every cell
     beyond: Floats  # below and above the box
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without the equation, which is solved: what is left is enough to be evaluated elsewhere."""
+        return _evaluated, (self.correction.mechanism, self.function, self.smooth, self.beyond)
+
     def __call__(self, reports: Floats) -> Floats:
         """Corrected values of these reports."""
         given, inside = self.correction, self.correction.inside
@@ -69,6 +74,13 @@ class CorrectedFunction:
 def interval_correction(mechanism: ZeroInflatedLaplace) -> IntervalCorrection:
     """The best functions of a mechanism; the equation is solved once."""
     return IntervalCorrection(mechanism)
+
+
+def _evaluated(
+    mechanism: ZeroInflatedLaplace, function: Callable[[Floats], Floats], smooth: Floats, beyond: Floats
+) -> CorrectedFunction:
+    """A function that was worked out elsewhere."""
+    return CorrectedFunction(interval_correction(mechanism), function, smooth, beyond)
 
 
 class IntervalCorrection:
