@@ -204,8 +204,8 @@ def test_formulas_that_cannot_be_fitted(released, formula, options, message):
 
 
 def test_other_estimators_say_that_numbers_are_not_theirs(released):
-    """Frequencies and tables are for finitely many reports."""
-    with pytest.raises(EstimationError, match="finitely many"):
+    """Frequencies and tables are for finitely many reports, and numbers have other questions."""
+    with pytest.raises(EstimationError, match="no list of values: ask for its mean"):
         frequencies(released, "age")
 
 

@@ -472,7 +472,7 @@ def calls() -> Iterator[Call]:
     yield Call(
         "correlation",
         estimate.correlation,
-        {"release": released, "first": "a", "second": "age", **dict.fromkeys(("weights", "strata", "clusters"))},
+        {"release": released, "first": "a", "second": "age", **dict.fromkeys(("weights", "strata", "clusters", "fpc"))},
     )
     yield Call(
         "crosstab of a survey",

@@ -174,7 +174,7 @@ class BinaryRegression(LikelihoodFit):
             the model. Not with weights or clusters.
         """
         if method is not None:
-            choices = (*inference.INTERVALS, "score")
+            choices = (*inference.INTERVALS, *inference.SYNONYMS, "score")
             arguments.choice(method, "the interval method", choices, EstimationError)
         if method != "score":
             return super().interval(level, method)
