@@ -398,6 +398,20 @@ def test_a_problem_that_is_too_noisy_says_so():
     assert needed > 100_000
 
 
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("noise", [30.0, 1e5])
+def test_squares_that_no_box_allows_are_noise(loss, noise):
+    """A slope of 2 beside an intercept: whatever sign the noise of the squares has, no fit of .0 ± .04 is trusted."""
+    mechanism = ZeroInflatedLaplace(Box(-1, 1), noise, 0.0)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(-1, 1, (2_000, 1))
+        y = 2 * x[:, 0] + rng.normal(size=2_000)
+        y = y if loss == "squared" else (y > 0) * 1.0
+        reports = mechanism.privatize(x, Randomness.seeded(seed))
+        assert m_estimate(loss, reports, mechanism, outcome=y, public=np.ones(2_000)).status != "converged"
+
+
 @pytest.mark.parametrize("method", ["box", "likelihood", "auto"])
 def test_a_grid_wider_than_the_box_hides_its_numbers(method):
     """Noise of millions of boxes has such a grid: exact records are all at one point, and their slope means nothing."""
