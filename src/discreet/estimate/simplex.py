@@ -109,15 +109,16 @@ def channel_fit(channel: Floats, counts: Floats) -> Fit:
     return Fit(best, max(0.0, best_gap * total))
 
 
-def nearby_fit(channel: Floats, counts: Floats, start: Floats) -> Fit:
+def nearby_fit(channel: Floats, counts: Floats, start: Floats, gap: float = LIKELIHOOD_GAP) -> Fit:
     """The maximum for any channel from a start near it, with the same certificate as :func:`channel_fit`.
 
     Newton's method on the values that the start has. A value whose frequency reaches zero leaves, one toward which
-    the likelihood rises enters. Where this does not reach the maximum in a few steps, :func:`channel_fit` does.
+    the likelihood rises enters. Where this does not reach the maximum, to within the gap, in a few steps,
+    :func:`channel_fit` does, to within its own.
     """
     problem = _Problem.of(channel, counts)
     total = float(counts.sum())
-    good = max(LIKELIHOOD_GAP / total, _ROUNDING)
+    good = max(gap / total, _ROUNDING)
     f = start / start.sum()
     present = f > 0
     for _ in range(_NEARBY_STEPS):

@@ -53,6 +53,30 @@ def test_a_small_variance_at_an_estimate_that_is_too_small_decides_nothing():
     assert chosen(fitted("box", 1.0, 0.1, converged=False), exact, np.array([[0.5]]))[0] == "exact"
 
 
+def test_outcomes_that_are_fitted_exactly_leave_nothing_to_compare():
+    """A variance of zero beside another of zero, or beside more; counts that are all zero, say."""
+    box = fitted("box", 0.0, 0.0)
+    assert "has none either" in chosen(box, fitted("exact", 0.0, 0.0), None)[1]
+    assert '"exact" has more' in chosen(box, fitted("exact", 0.1, 1e-9), None)[1]
+    mechanism = ZeroInflatedLaplace(Box(-1, 1), 1.0, 0.1)
+    reports = mechanism.privatize(np.linspace(-1, 1, 500)[:, None], Randomness.seeded(1))
+    fit = m_estimate("squared", reports, mechanism, outcome=np.zeros(500))
+    np.testing.assert_array_equal(fit.coefficients, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "public", "says"),
+    [(np.ones(400), np.ones(400), "every outcome is the same"), (np.arange(400) % 2.0, np.zeros(400), "is zero")],
+)
+def test_what_has_no_likelihood_has_a_fit_that_says_why(outcome, public, says):
+    """One number with noise, for which there would be a likelihood: a status, as for three and more, and no error."""
+    mechanism = ZeroInflatedLaplace(Box(-1, 1), 1.0, 0.1)
+    reports = mechanism.privatize(np.linspace(-1, 1, 400)[:, None], Randomness.seeded(1))
+    fit = m_estimate("logistic", reports, mechanism, outcome=outcome, public=public)
+    assert not fit.converged
+    assert says in fit.status
+
+
 @pytest.mark.parametrize("unit", [1.0, 1_000.0])
 def test_the_covariance_elsewhere_is_the_sandwich_there(unit):
     """At a fit's own estimate it is the fit's covariance, whatever the units of the outcome."""

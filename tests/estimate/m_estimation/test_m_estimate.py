@@ -398,6 +398,37 @@ def test_a_problem_that_is_too_noisy_says_so():
     assert needed > 100_000
 
 
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("noise", [30.0, 1e5])
+def test_squares_that_no_box_allows_are_noise(loss, noise):
+    """A slope of 2 beside an intercept: whatever sign the noise of the squares has, no fit of .0 ± .04 is trusted."""
+    mechanism = ZeroInflatedLaplace(Box(-1, 1), noise, 0.0)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(-1, 1, (2_000, 1))
+        y = 2 * x[:, 0] + rng.normal(size=2_000)
+        y = y if loss == "squared" else (y > 0) * 1.0
+        reports = mechanism.privatize(x, Randomness.seeded(seed))
+        assert m_estimate(loss, reports, mechanism, outcome=y, public=np.ones(2_000)).status != "converged"
+
+
+@pytest.mark.parametrize("method", ["box", "likelihood", "auto"])
+def test_a_grid_wider_than_the_box_hides_its_numbers(method):
+    """Noise of millions of boxes has such a grid: exact records are all at one point, and their slope means nothing."""
+    mechanism = ZeroInflatedLaplace(Box(-1, 1), 1e6, 0.1)
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-1, 1, (2_000, 1))
+    y = (rng.random(2_000) < 0.5 + 0.4 * x[:, 0]) * 1.0
+    given = {"outcome": y, "public": np.ones(2_000), "method": method}
+    reports = mechanism.privatize(x, Randomness.seeded(1))
+    if method == "auto":
+        found = m_estimate("logistic", reports, mechanism, **given)
+        assert (found.method, found.status == "converged") == ("exact", False)
+    else:
+        with pytest.raises(EstimationError, match="wider than half the box"):
+            m_estimate("logistic", reports, mechanism, **given)
+
+
 @pytest.mark.parametrize("loss", ["squared", "logistic", "check", "hinge", "huber"])
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_a_handful_of_rows_is_never_called_enough(loss, n):

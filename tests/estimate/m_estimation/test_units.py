@@ -99,6 +99,7 @@ def test_the_threshold_of_huber_follows_the_residuals():
         (np.ones((4_000, 2)), Y, "check", '"public2" is a combination'),
         (ONES, ONES, "logistic", "every outcome is the same"),
         (ONES, 0 * ONES, "probit", "every outcome is the same"),
+        (ONES, 0 * ONES, "poisson", "every count is zero"),
     ],
 )
 def test_problems_that_rows_cannot_solve_promise_nothing(public, outcome, loss, says):

@@ -83,8 +83,12 @@ def _why(chosen: str, sizes: Mapping[str, float]) -> str:
         return f"{text}: no other applies"
     if math.isinf(sizes[chosen]):
         return f'the method "{chosen}" is shown; {", ".join(others)} did not converge either'
-    ratios = [
-        f'"{method}" did not converge' if math.isinf(size) else f'"{method}" has {size / sizes[chosen]:.3g} times it'
-        for method, size in others.items()
-    ]
-    return f"{text}: {', '.join(ratios)}"
+    return f"{text}: {', '.join(_compared(method, size, sizes[chosen]) for method, size in others.items())}"
+
+
+def _compared(method: str, size: float, least: float) -> str:
+    if math.isinf(size):
+        return f'"{method}" did not converge'
+    if least == 0:  # outcomes that the coefficients fit exactly leave nothing to vary
+        return f'"{method}" has {"none either" if size == 0 else "more"}'
+    return f'"{method}" has {size / least:.3g} times it'

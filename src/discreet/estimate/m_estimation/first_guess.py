@@ -73,19 +73,27 @@ def first_guess(objective: Objective, sample: Sample, method: str) -> Guess:
         weights = sample.row_weights
         vector = x.T @ (target if weights is None else target * weights) / sample.n
         values, vectors = np.linalg.eigh(matrix * np.outer(scale, scale))
-        # Standard error of the smallest eigenvalue: that of the mean of (v'x)².
-        part = x[: min(sample.n, 20_000)] @ (vectors[:, 0] * scale)
-        error = float(np.std(part * part)) / math.sqrt(sample.n)
+        # Standard errors of the eigenvalues: those of the means of (v'x)².
+        part = x[: min(sample.n, 20_000)] @ (vectors * scale[:, None])
+        errors = np.std(part * part, axis=0) / math.sqrt(sample.n)
     else:
         moments = bounded.second_moments(sample, target)
         matrix, vector = moments.square.mean, moments.cross.mean
         values, vectors = np.linalg.eigh(matrix * np.outer(scale, scale))
-        error = moments.square.along(vectors[:, 0] * scale)[1]
-    # Its true value is at most about 4/3 (a uniform column, in units of a quarter of the box).
-    more = (_IDENTIFIED * error / max(float(values[0]), 0.3)) ** 2
-    floor = np.maximum(values, max(0.02, error))
+        errors = np.array([moments.square.along(one * scale)[1] for one in vectors.T])
+    # An eigenvalue below that of a third of an even spread is that of noise, and so is one that no box allows.
+    known = errors / np.clip(values, 0.3, max(_largest_eigenvalue(sample, scale), 0.3))
+    floor = np.maximum(values, max(0.02, float(errors[0])))
     solution = scale * (vectors @ ((vectors.T @ (vector * scale)) / floor))
-    return Guess(solution * factor, moments, matrix, bool(values[0] > _IDENTIFIED * error), more)
+    sure = bool(values[0] > _IDENTIFIED * errors[0])
+    return Guess(solution * factor, moments, matrix, sure, float((_IDENTIFIED * known.max()) ** 2))
+
+
+def _largest_eigenvalue(sample: Sample, scale: Floats) -> float:
+    """No eigenvalue of ``E[xx']``, columns measured by their scale, is above the largest trace that the box allows."""
+    box, d = sample.mechanism.box, sample.private.shape[1]
+    private = np.maximum(np.abs(box.low), np.abs(box.high))[:d] * scale[:d]
+    return float(private @ private + sample.public.shape[1])
 
 
 def closed_form(objective: Risk, guess: Floats) -> Solution:

@@ -141,7 +141,10 @@ def _valid(sample: Sample) -> tuple[str, ...]:
 
 def _efficient(loss: Any, sample: Sample) -> bool:
     """Whether there is a likelihood, which no correction can beat where the outcome's model is right."""
-    return "box" in _valid(sample) and isinstance(loss, IndexLoss) and semiparametric.obstacle(loss, sample) is None
+    if "box" not in _valid(sample) or not isinstance(loss, IndexLoss) or sample.outcome is None:
+        return False
+    labels = _names(None, sample, sample.private.shape[1] + sample.public.shape[1])
+    return semiparametric.obstacle(loss, sample) is None and obstacle(loss, sample, labels, False) is None
 
 
 def _covariance_at(

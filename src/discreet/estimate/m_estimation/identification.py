@@ -21,6 +21,8 @@ def obstacle(loss: IndexLoss, sample: Sample, names: tuple[str, ...], earlier: b
     y = sample.outcome
     if loss.outcomes == "binary" and sample.weights is None and y is not None and np.all(y == y[0]):
         return "not identified: every outcome is the same, which fits best with infinite coefficients"
+    if loss.outcomes == "count" and sample.outcome_noise is None and y is not None and not y.any():
+        return "not identified: every count is zero, which fits best with infinite coefficients"
     return None
 
 

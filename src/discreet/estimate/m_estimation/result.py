@@ -53,6 +53,7 @@ class MEstimate(Coefficients):
     hessian: Floats
     scores: Floats
     _again: Callable[..., MEstimate] | None = field(default=None, repr=False)
+    _score: Callable[[float], Floats] | None = field(default=None, repr=False)
     formula: str | None = None
     modelled: str | None = None
 
@@ -60,13 +61,29 @@ class MEstimate(Coefficients):
         for array in (self.coefficients, self.covariance, self.hessian, self.scores):
             array.flags.writeable = False
 
+    @property
+    def default_interval(self) -> str:
+        """The interval method that is used unless another is named."""
+        return "wald" if self._score is None else "score"
+
     def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
-        """Confidence intervals: estimate ± z × standard error, one (low, high) row per coefficient."""
-        level = checked_level(level)
-        if method is not None:
-            arguments.choice(method, "the interval method of an M-estimate", ("wald",), EstimationError)
+        """Confidence intervals, one (low, high) row per coefficient.
+
+        Parameters
+        ----------
+        level : float
+        method : {"score", "wald"}, optional
+            "score": all values that a test by efficient scores does not reject, the default for fits by the method
+            "likelihood", and only there; infinite where no value is. "wald": estimate ± z × standard error.
+        """
+        quantile = two_sided_quantile(checked_level(level))
+        options = ("wald",) if self._score is None else ("score", "wald")
+        chosen = self.default_interval if method is None else method
+        chosen = arguments.choice(chosen, "the interval method of an M-estimate", options, EstimationError)
+        if chosen == "score" and self._score is not None:
+            return self._score(quantile)
         with np.errstate(invalid="ignore"):
-            return wald(self.coefficients, self.std_error, two_sided_quantile(level))
+            return wald(self.coefficients, self.std_error, quantile)
 
     def update(self, reports: Any, public: Any = None, outcome: Any = None) -> MEstimate:
         """The estimate from all rows so far and a new batch, without touching the old ones.

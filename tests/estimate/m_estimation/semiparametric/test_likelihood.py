@@ -10,11 +10,7 @@ import pytest
 from discreet.domains.box import Box
 from discreet.errors import EstimationError
 from discreet.estimate.m_estimation import m_estimate
-from discreet.estimate.m_estimation.losses import Logistic
-from discreet.estimate.m_estimation.sample import read_sample
-from discreet.estimate.m_estimation.semiparametric.fit import _patterns
 from discreet.estimate.m_estimation.semiparametric.law import CellLaw
-from discreet.estimate.m_estimation.semiparametric.model import CellModel
 from discreet.mechanisms import BinaryResponse
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 from discreet.randomness import Randomness
@@ -33,36 +29,14 @@ def test_the_density_of_reports_integrates_to_one(d):
     """Over all reports, by simulation of where they fall: its mean over even reports is one over their volume."""
     mechanism = ZeroInflatedLaplace(Box([0] * d, [1] * d), [0.3 + 0.1 * j for j in range(d)], 0.1)
     rng = np.random.default_rng(1)
-    law = CellLaw.of(mechanism, rng.random((6_000, d)))
+    law = CellLaw.of(mechanism, rng.random((6_000, d)), 6_000)
     reach = 2.5  # eight scales of the noise: nothing is beyond
     reports = rng.uniform(-reach, 1 + reach, (6_000, d))
     middle = len(law.points) // 2
-    found = law.density(reports)[:, middle] * (1 + 2 * reach) ** d
+    found = law.density(reports)[middle] * (1 + 2 * reach) ** d
     assert abs(found.mean() - 1) < 6 * found.std() / math.sqrt(found.size)
     assert law.points_in.sum() == len(law.points)
     assert law.volume.sum() == pytest.approx(1.0, abs=1e-2)
-
-
-def test_scores_are_those_of_the_likelihood():
-    """Efficient scores have mean zero and the law's scores explain nothing of them; EM never lowers the likelihood."""
-    x, y = drawn(3_000, 1, 2)
-    mechanism = ZeroInflatedLaplace(Box(-1, 1), 1.0, 0.2)
-    sample = read_sample(mechanism.privatize(x, Randomness.seeded(2)), mechanism, np.ones(3_000), y, None)
-    model = CellModel(Logistic(), sample, *_patterns(sample))
-    theta, pi = np.array([0.8, 0.2]), model.even()
-
-    def log_likelihood(law):
-        return sum(float(np.log(model._parts(k, theta, law).total).sum()) for k in range(len(model.patterns)))
-
-    before = log_likelihood(pi)
-    for _ in range(20):
-        pi = model.law_step(theta, pi)
-        after = log_likelihood(pi)
-        assert after > before - 1e-9
-        before = after
-    assert pi.sum() == pytest.approx(1.0)
-    scores = model.scores(theta, pi)
-    assert np.all(np.abs(scores.mean(axis=0)) < 5 * scores.std(axis=0) / math.sqrt(3_000))
 
 
 @pytest.mark.parametrize("poisson", [False, True])
@@ -154,7 +128,8 @@ def test_values_that_many_share_are_places_of_their_own():
     mixed = np.where(rng.random((8_000, 1)) < 0.4, 0.25, rng.uniform(-1, 1, (8_000, 1)))
     truths = {"whole": shared_numbers(rng, 8_000, 1), "smooth": rng.beta(1, 6, (8_000, 1)) * 2 - 1, "mixed": mixed}
     axes = {
-        name: CellLaw.of(mechanism, mechanism.privatize(x, Randomness.seeded(5))).axes[0] for name, x in truths.items()
+        name: CellLaw.of(mechanism, mechanism.privatize(x, Randomness.seeded(5)), 8_000).axes[0]
+        for name, x in truths.items()
     }
     np.testing.assert_allclose(axes["whole"].shared, np.arange(6) * 0.4 - 1, atol=axes["whole"].step)
     assert axes["whole"].cells == 0

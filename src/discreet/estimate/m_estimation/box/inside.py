@@ -55,6 +55,11 @@ def refuse_coarse_grid(mechanism: ZeroInflatedLaplace) -> None:
 
     The bias is about (grid/λ)²/(12δ₀) of the loss at the edge: below a thousandth at the bound.
     """
+    if _hides(mechanism):
+        raise EstimationError(
+            "the grid of the reports is wider than half the box, so that exact records tell nothing about the numbers; "
+            "release with less noise, or on a finer grid"
+        )
     if is_coarse(mechanism):
         raise EstimationError(
             f"the grid is too coarse for the noise (above a {_COARSE}th of its scale) to tell inside from outside by "
@@ -63,8 +68,14 @@ def refuse_coarse_grid(mechanism: ZeroInflatedLaplace) -> None:
 
 
 def is_coarse(mechanism: ZeroInflatedLaplace) -> bool:
-    """Whether rounding shows: the grid is above a twentieth of the scale of the noise."""
-    return any(_COARSE * step > one / math.sqrt(2) for step, one in zip(mechanism.grid, mechanism.scale, strict=True))
+    """Whether rounding shows: the grid is above a twentieth of the scale of the noise, or above half the box."""
+    shows = (_COARSE * step > one / math.sqrt(2) for step, one in zip(mechanism.grid, mechanism.scale, strict=True))
+    return any(shows) or _hides(mechanism)
+
+
+def _hides(mechanism: ZeroInflatedLaplace) -> bool:
+    """Whether rounding puts all numbers of a box on one or two points: noise of millions of boxes needs such a grid."""
+    return any(step > width / 2 for step, width in zip(mechanism.grid, mechanism.box.widths, strict=True))
 
 
 def need_exact_records(mechanism: ZeroInflatedLaplace) -> None:

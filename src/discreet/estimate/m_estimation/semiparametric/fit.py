@@ -1,10 +1,8 @@
-"""Semi-parametric maximum likelihood: coefficients by efficient scores, the law of the covariates by EM.
+"""Semi-parametric maximum likelihood: coefficients at the top of the profile over all laws of the covariates.
 
-With ``s`` the score of the coefficients and ``u`` those of the cell probabilities, ``s − E[su'](E[uu'])⁻¹u`` is what
-the rows say about the coefficients when the law is unknown. Between steps of EM for the law, the coefficients move by
-``I⁻¹ Σ ŝ``, ``I = Σ ŝŝ'``, which is also the inverse of their covariance (Begun, Hall, Huang and Wellner 1983). The law
-is constant on cells: finer than the reports can tell, and still an approximation, whose bias is of second order in the
-width of a cell; values that many people share are told apart from it.
+The law is constant on cells: finer than the reports can tell, and still an approximation, whose bias is of second order
+in the width of a cell; values that many people share are told apart from it. Intervals are by scores that do not feel
+how the law was estimated (:mod:`.efficient_score`).
 """
 
 from __future__ import annotations
@@ -12,29 +10,28 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
+from discreet.estimate.likelihood.optimizer import Optimum, maximise
 from discreet.estimate.m_estimation.box.inside import need_exact_records, refuse_coarse_grid
 from discreet.estimate.m_estimation.losses import IndexLoss, Logistic, Poisson, Probit
 from discreet.estimate.m_estimation.result import MEstimate
 from discreet.estimate.m_estimation.sample import Sample
-from discreet.estimate.m_estimation.semiparametric.law import MOST_COORDINATES, CellLaw
-from discreet.estimate.m_estimation.semiparametric.model import CellModel, Pattern
-from discreet.mechanisms import FiniteMechanism
+from discreet.estimate.m_estimation.semiparametric.efficient_score import EfficientIntervals
+from discreet.estimate.m_estimation.semiparametric.law import MOST_COORDINATES, CellLaw, fewest_rows
+from discreet.estimate.m_estimation.semiparametric.model import CellModel
+from discreet.estimate.m_estimation.semiparametric.profile import LawProfile
 
 #: Numbers of the densities of all rows at all points.
 _MOST_NUMBERS = 1 << 25
 #: Cells of the law.
 _MOST_CELLS = 400
-#: Groups of equal public values, each with a law of its own, and the rows that one needs per cell.
-_MOST_GROUPS, _ROWS_PER_CELL = 20, 5
-#: EM steps of the law between two steps of the coefficients; rounds of both; the step, in standard errors, at which
-#: they end.
-_LAW_STEPS, _ROUNDS, _SMALL = 15, 40, 0.02
-#: A step of the index in one round.
-_REACH = 1.0
+#: Groups of equal public values, each with a law of its own.
+_MOST_GROUPS = 20
+#: Products of scores that fall below this share of the curvature say nothing of the variance: equal counts, say.
+_DEGENERATE = 0.1
+_NO_MAXIMUM = "no maximum was found: the reports do not determine the coefficients"
 
 
 def obstacle(loss: IndexLoss, sample: Sample) -> str | None:
@@ -46,7 +43,13 @@ def obstacle(loss: IndexLoss, sample: Sample) -> str | None:
         return f'the method "likelihood" takes up to {MOST_COORDINATES} numeric columns with noise, not {d}'
     if sample.outcome_noise is not None:
         return 'the method "likelihood" needs an outcome without Laplace noise'
-    law = CellLaw.of(sample.mechanism, sample.private)
+    rows, groups = _smallest_group(sample)
+    if groups > _MOST_GROUPS or rows < fewest_rows(d):
+        return (
+            f'the method "likelihood" needs the law of {d} numeric column{"s" * (d > 1)} given the public ones: those '
+            f"must have at most {_MOST_GROUPS} combinations of values, each in {fewest_rows(d):,} rows or more"
+        )
+    law = CellLaw.of(sample.mechanism, sample.private, rows)
     if law.cells > _MOST_CELLS:
         return (
             f'the method "likelihood" would need {law.cells:,} cells for so many numbers that people share, more than '
@@ -55,14 +58,15 @@ def obstacle(loss: IndexLoss, sample: Sample) -> str | None:
     if sample.n * len(law.points) > _MOST_NUMBERS:
         most = _MOST_NUMBERS // len(law.points)
         return f'the method "likelihood" takes up to {most:,} rows with {d} numeric columns, not {sample.n:,}'
-    _, counts = np.unique(sample.public, axis=0, return_counts=True) if sample.public.size else (None, np.ones(1))
-    fewest = _ROWS_PER_CELL * law.cells
-    if counts.size > _MOST_GROUPS or (counts.size > 1 and counts.min() < fewest):
-        return (
-            'the method "likelihood" needs the law of the numbers given the public columns: these must have at most '
-            f"{_MOST_GROUPS} combinations of values, each in {fewest:,} rows or more"
-        )
     return None
+
+
+def _smallest_group(sample: Sample) -> tuple[int, int]:
+    """The fewest rows with equal public values, and the number of such groups."""
+    if not sample.public.size:
+        return sample.n, 1
+    counts = np.unique(sample.public, axis=0, return_counts=True)[1]
+    return int(counts.min()), counts.size
 
 
 def fit_likelihood(loss: IndexLoss, sample: Sample, start: Floats, labels: tuple[str, ...]) -> MEstimate:
@@ -72,22 +76,19 @@ def fit_likelihood(loss: IndexLoss, sample: Sample, start: Floats, labels: tuple
     problem = obstacle(loss, sample)
     if problem is not None:
         raise EstimationError(problem)
-    patterns, groups = _patterns(sample)
-    model = CellModel(loss, sample, patterns, groups)
-    theta, pi, converged = _maximum(model, start)
-    n, scores = sample.n, model.scores(theta, pi, everywhere=True)
-    information = (scores * model.weights[:, None]).T @ scores
-    hessian, meat = information / n, sample.design.meat(scores * model.weights[:, None])
-    covariance = np.full((theta.size, theta.size), math.nan)
-    if converged:
-        inverse = np.linalg.inv(hessian)
+    law = CellLaw.of(sample.mechanism, sample.private, _smallest_group(sample)[0])
+    profile = LawProfile(CellModel(loss, sample, law))
+    found = _maximum(profile, start)
+    n, theta, weights = sample.n, found.theta, profile.model.weights
+    with np.errstate(all="ignore"):
+        scores = profile.efficient_scores(theta)
+        hessian = _information(profile, theta, scores) / n
+    meat = hessian if sample.design.plain else sample.design.meat(scores * weights[:, None])
+    inverse = _inverse(hessian) if found.outcome == "maximum" else None
+    covariance, intervals = np.full(hessian.shape, math.nan), None
+    if inverse is not None:
         covariance = inverse @ meat @ inverse / n
-        converged = bool(np.isfinite(covariance).all())
-    status = "converged" if converged else "no maximum was found: the reports do not determine the coefficients"
-    each = f", for each of {groups} groups of equal public values" if groups > 1 else ""
-    shared = sum(axis.shared.size for axis in model.law.axes)
-    own = f", {shared} values that many share among them" if shared else ""
-    cells = f"the law of the numbers with noise was estimated on {model.law.cells} cells{own}{each}"
+        intervals = EfficientIntervals(loss, sample, law, theta, covariance)
     return MEstimate(
         coefficients=theta,
         covariance=covariance,
@@ -95,53 +96,48 @@ def fit_likelihood(loss: IndexLoss, sample: Sample, start: Floats, labels: tuple
         n=n,
         loss=loss.name,
         method="likelihood",
-        converged=converged,
-        status=status,
-        notes=(f"maximum likelihood: the model of the outcome is taken to be right; {cells}",),
+        converged=inverse is not None,
+        status=_NO_MAXIMUM if inverse is None else "converged",
+        notes=(_note(profile.model),),
         hessian=hessian,
         scores=meat,
+        _score=intervals,
     )
 
 
-def _maximum(model: CellModel, start: Floats) -> tuple[Floats, Floats, bool]:
-    """Coefficients, the law, and whether the steps ended."""
-    theta, pi = np.array(start, float), model.even()
-    size = np.sqrt(np.mean(model.design**2, axis=0))
-    for round_number in range(_ROUNDS):
-        for _ in range(_LAW_STEPS if round_number else 3 * _LAW_STEPS):
-            pi = model.law_step(theta, pi)
-        scores = model.scores(theta, pi)
-        weighed = scores * model.weights[:, None]
-        information = weighed.T @ scores
-        if not np.isfinite(information).all() or np.linalg.cond(information / np.outer(size, size)) > 1e12:
-            return theta, pi, False
-        total = weighed.sum(axis=0)
-        step = np.linalg.solve(information, total)
-        length = float(np.linalg.norm(step * size))
-        if float(total @ step) < _SMALL**2:
-            return theta + step, pi, True
-        theta = theta + step * min(1.0, _REACH / length)
-    return theta, pi, False
+def _information(profile: LawProfile, theta: Floats, scores: Floats) -> Floats:
+    """``Σ ŝŝ'`` of efficient scores; the curvature of the profile where it says nothing."""
+    products = (scores * profile.model.weights[:, None]).T @ scores
+    curvature = profile.terms(theta, "observed").information
+    if not (np.isfinite(products).all() and np.isfinite(curvature).all()):
+        return products
+    values, vectors = np.linalg.eigh(curvature)
+    if values[0] <= 0:
+        return products
+    whiten = vectors / np.sqrt(values)
+    return curvature if np.linalg.eigvalsh(whiten.T @ products @ whiten)[0] < _DEGENERATE else products
 
 
-def _patterns(sample: Sample) -> tuple[list[Pattern], int]:
-    """Rows with the same outcome and public values; and the number of different public values."""
-    n = sample.n
-    group: NDArray[np.intp] = np.zeros(n, np.intp)
-    public = np.zeros((1, 0))
-    if sample.public.size:
-        public, group = np.unique(sample.public, axis=0, return_inverse=True)
-        group = group.reshape(-1)
-    assert sample.outcome is not None
-    values, code = np.unique(sample.outcome, return_inverse=True)
-    channel = sample.outcome_given.matrix() if isinstance(sample.outcome_given, FiniteMechanism) else None
-    found = []
-    for key in np.unique(group * values.size + code):
-        g, place = divmod(int(key), values.size)
-        value = float(values[place])
-        outcomes: tuple[tuple[float, float], ...] = ((value, 1.0),)
-        if channel is not None:
-            outcomes = ((0.0, float(channel[0, int(value)])), (1.0, float(channel[1, int(value)])))
-        rows = np.flatnonzero((group == g) & (code == place))
-        found.append(Pattern(rows, g, public[g], outcomes))
-    return found, len(public)
+def _inverse(matrix: Floats) -> Floats | None:
+    """The inverse; None of a matrix that has none, columns measured by their own size."""
+    size = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+    scaled = matrix / np.outer(size, size)
+    if not np.isfinite(scaled).all() or np.linalg.cond(scaled) > 1e12:
+        return None
+    return np.asarray(np.linalg.inv(scaled) / np.outer(size, size))
+
+
+def _maximum(profile: LawProfile, start: Floats) -> Optimum:
+    """The top of the profile, from the start or, where that leads nowhere, from zero."""
+    scale = np.abs(profile.model.design).max(axis=0)
+    with np.errstate(all="ignore"):
+        found = maximise(profile, start, scale=scale)
+        return found if found.outcome == "maximum" else maximise(profile, np.zeros(start.size), scale=scale)
+
+
+def _note(model: CellModel) -> str:
+    each = f", for each of {model.groups} groups of equal public values" if model.groups > 1 else ""
+    shared = sum(axis.shared.size for axis in model.law.axes)
+    own = f", {shared} values that many share among them" if shared else ""
+    cells = f"the law of the numbers with noise was estimated on {model.law.cells} cells{own}{each}"
+    return f"maximum likelihood: the model of the outcome is taken to be right; {cells}"

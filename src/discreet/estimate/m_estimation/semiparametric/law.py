@@ -14,10 +14,15 @@ from discreet.estimate.m_estimation.box.inside import Inside
 from discreet.estimate.m_estimation.semiparametric.axis import Axis, axis_of
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 
-#: Cells along a coordinate, by dimension.
-_CELLS = {1: 24, 2: 9, 3: 5}
+#: Cells along a coordinate, by dimension: at most, and at least; and the rows that each cell of the box should have.
+_MOST_CELLS, _FEWEST_CELLS, _ROWS_PER_CELL = {1: 24, 2: 9, 3: 5}, {1: 4, 2: 4, 3: 3}, 25
 #: Coordinates for which cells are few enough.
 MOST_COORDINATES = 3
+
+
+def fewest_rows(d: int) -> int:
+    """Rows that a law of d coordinates needs."""
+    return int(_ROWS_PER_CELL * _FEWEST_CELLS[d] ** d)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +41,13 @@ class CellLaw:
     axes: tuple[Axis, ...]
 
     @classmethod
-    def of(cls, mechanism: ZeroInflatedLaplace, reports: Floats) -> CellLaw:
-        """Cells for these reports (n, d), which show the values that many share."""
+    def of(cls, mechanism: ZeroInflatedLaplace, reports: Floats, rows: int) -> CellLaw:
+        """Cells for these reports (n, d), which show the values that many share, and for laws of this many rows."""
         inside, d = Inside.of(mechanism), mechanism.dimension
         steps, scales, exact = mechanism.grid, mechanism.noise_scale, mechanism.zero_probability
+        cells = min(_MOST_CELLS[d], max(_FEWEST_CELLS[d], int((rows / _ROWS_PER_CELL) ** (1 / d) + 1e-9)))
         axes = tuple(
-            axis_of(reports[:, j], float(inside.low[j]), float(inside.high[j]), _CELLS[d], steps[j], scales[j], exact)
+            axis_of(reports[:, j], float(inside.low[j]), float(inside.high[j]), cells, steps[j], scales[j], exact)
             for j in range(d)
         )
         return cls(mechanism, axes)
@@ -82,6 +88,12 @@ class CellLaw:
         return np.asarray(np.stack([one.ravel() for one in grid], axis=1)[self._order])
 
     @cached_property
+    def extents(self) -> Floats:
+        """How much of each coordinate a point stands for (F, d)."""
+        grid = np.meshgrid(*(axis.extent for axis in self.axes), indexing="ij")
+        return np.asarray(np.stack([one.ravel() for one in grid], axis=1)[self._order])
+
+    @cached_property
     def cell_of_point(self) -> NDArray[np.intp]:
         """The cell of every point, ascending."""
         return self._cell_of_combination[self._order]
@@ -91,9 +103,25 @@ class CellLaw:
         """How many points each cell has."""
         return np.bincount(self.cell_of_point, minlength=self.cells)
 
-    def by_cell(self, values: Floats) -> Floats:
-        """Sums over the points of each cell, along the last axis."""
-        return np.asarray(np.add.reduceat(values, np.cumsum(self.points_in) - self.points_in, axis=-1))
+    def summed(self, weights: Floats, values: Floats, cells: NDArray[np.intp] | None = None) -> Floats:
+        """Sums of values (F, m) at points over the points of all cells, or of some, for several weights (F, q).
+
+        Returns
+        -------
+        array (q, cells, m)
+        """
+        from scipy.sparse import csr_matrix
+
+        count = self.points_in if cells is None else self.points_in[cells]
+        first = np.cumsum(self.points_in) - self.points_in
+        stop = np.cumsum(count)
+        points = np.repeat((first if cells is None else first[cells]) - stop + count, count) + np.arange(stop[-1])
+        q = weights.shape[1]
+        ends = np.append(0, (stop + points.size * np.arange(q)[:, None]).ravel())
+        matrix = csr_matrix(
+            (weights.T[:, points].ravel(), np.tile(points, q), ends), shape=(q * count.size, len(self.points))
+        )
+        return np.asarray(matrix @ values).reshape(q, count.size, values.shape[1])
 
     def cell_of(self, x: Floats) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """The cell of every row, outside the box the nearest; and whether a truth of the law can lie there."""
@@ -102,7 +130,7 @@ class CellLaw:
         return np.asarray(np.ravel_multi_index(tuple(np.maximum(places, 0)), self._shape)), held
 
     def density(self, reports: Floats) -> Floats:
-        """Of noisy reports (n, d) given every point (n, F).
+        """Of noisy reports (n, d) given every point (F, n).
 
         ``2(2π)^{−d/2} (r²/2)^{v/2} K_v(√2 r)/Πλ``, v = 1 − d/2 and r the distance in units of the noise: the
         multivariate Laplace law (for d = 1 the Laplace law itself). In two and three dimensions it grows without bound
@@ -113,16 +141,15 @@ class CellLaw:
 
         mechanism, d = self.mechanism, self.mechanism.dimension
         scale = mechanism.noise_scale
-        square = np.zeros((len(reports), len(self.points)))
+        square = np.zeros((len(self.points), len(reports)))
         for j in range(d):
-            square += ((reports[:, j, None] - self.points[:, j]) / scale[j]) ** 2
+            square += ((reports[:, j] - self.points[:, j, None]) / scale[j]) ** 2
         r = np.sqrt(square)
         if d == 1:
             return np.asarray(np.exp(-math.sqrt(2) * r) / (math.sqrt(2) * scale[0]))
-        extents = [axis.extent / one for axis, one in zip(self.axes, scale, strict=True)]
-        size = _products(extents)[self._order]
+        size = np.prod(self.extents / scale, axis=1)
         radius = np.sqrt(size / math.pi) * math.exp(-0.5) if d == 2 else (size * 0.75 / math.pi) ** (1 / 3) * 2 / 3
-        np.maximum(r, radius, out=r)
+        np.maximum(r, radius[:, None], out=r)
         z = math.sqrt(2) * r
         fall = np.exp(-z)
         if d == 2:

@@ -1,18 +1,19 @@
-"""Reports under a law of the covariates on cells and a model of the outcome: likelihood, scores and EM steps.
+"""Reports under a law of the covariates on cells and a model of the outcome: densities given each cell, and slopes.
 
 A record is (x1, y): with probability δ₀ the covariates as they are, else with noise. Under a law with probabilities π_k
-on cells of volume V_k, uniform within each, and a model p(y | x; θ), the density of a record is
+on cells of volume V_k, uniform within each, and a model p(y | x; θ), the density of a record is ``Σ_k π_k a_k``,
 
-    δ₀ π_{k(x1)}/V_k · p(y | x1; θ) 1(x1 ∈ box) + (1 − δ₀) Σ_f (π_{k(f)}/M) κ(x1 − u_f) p(y | u_f; θ)
+    a_k = δ₀ 1(x1 ∈ cell k)/V_k · p(y | x1; θ) + (1 − δ₀) Σ_{u ∈ cell k} κ(x1 − u) p(y | u; θ)/M_k
 
-over the points u_f, M of them in the cell of each. Values that many people share are cells of their own, with one point
-and the volume of one step of the grid of reports (:mod:`.axis`). Rows with the same public values have a law of their
-own, so that nothing is assumed about how covariates and public values go together.
+over the M_k points u of the cell, κ the density of the noise. Values that many people share are cells of their own,
+with one point and the volume of one step of the grid of reports (:mod:`.axis`). Rows with the same public values have a
+law of their own, so that nothing is assumed about how covariates and public values go together.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,10 @@ from discreet.arguments import Floats
 from discreet.estimate.m_estimation.losses import IndexLoss
 from discreet.estimate.m_estimation.sample import Sample
 from discreet.estimate.m_estimation.semiparametric.law import CellLaw
+from discreet.mechanisms import FiniteMechanism
 
-#: Below this share of an even spread a cell is empty, and its probability no parameter.
-_EMPTY = 1e-4
+#: A model's probability at an exact record may exceed the largest over points by this factor, in logarithms.
+_HIGHEST = 50.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,107 +39,139 @@ class Pattern:
     outcomes: tuple[tuple[float, float], ...]
 
 
+def patterns_of(sample: Sample) -> tuple[list[Pattern], int]:
+    """Rows with the same outcome and public values; and the number of different public values."""
+    group: NDArray[np.intp] = np.zeros(sample.n, np.intp)
+    public = np.zeros((1, 0))
+    if sample.public.size:
+        public, group = np.unique(sample.public, axis=0, return_inverse=True)
+        group = group.reshape(-1)
+    assert sample.outcome is not None
+    values, code = np.unique(sample.outcome, return_inverse=True)
+    channel = sample.outcome_given.matrix() if isinstance(sample.outcome_given, FiniteMechanism) else None
+    found = []
+    for key in np.unique(group * values.size + code):
+        g, place = divmod(int(key), values.size)
+        value = float(values[place])
+        outcomes: tuple[tuple[float, float], ...] = ((value, 1.0),)
+        if channel is not None:
+            outcomes = ((0.0, float(channel[0, int(value)])), (1.0, float(channel[1, int(value)])))
+        rows = np.flatnonzero((group == g) & (code == place))
+        found.append(Pattern(rows, g, public[g], outcomes))
+    return found, len(public)
+
+
 @dataclass(frozen=True, eq=False)
-class _Parts:
-    """One pattern at one θ and law: what points (F) and exact records (m) weigh given their cell, the slopes of their
-    log-likelihoods, the law at each, and the density of the rows (m).
+class PatternAt:
+    """One pattern at one θ.
+
+    Attributes
+    ----------
+    shift : float
+        The logarithm of a factor that all its densities were divided by.
+    noisy, slope, bend : array (F,)
+        p of the outcome at points, times 1 − δ₀, and p'/p and p''/p in η there.
+    exact, exact_slope, exact_bend : array (m,)
+        The same at the reports, times δ₀, for rows that may be exact records.
     """
 
-    mass: Floats
+    shift: float
+    noisy: Floats
     slope: Floats
-    atom: Floats
-    atom_slope: Floats
-    law_at_points: Floats
-    law_at_rows: Floats
-    total: Floats
+    bend: Floats
+    exact: Floats
+    exact_slope: Floats
+    exact_bend: Floats
 
 
 class CellModel:
-    """All patterns of a sample, with what does not depend on parameters worked out."""
+    """All patterns of a sample, with what does not depend on parameters worked out.
 
-    def __init__(self, loss: IndexLoss, sample: Sample, patterns: list[Pattern], groups: int) -> None:
-        self.law, self.sample = CellLaw.of(sample.mechanism, sample.private), sample
-        self.patterns, self.groups = patterns, groups
+    Parameters
+    ----------
+    loss : IndexLoss
+        Its exponential is the model of the outcome.
+    sample : Sample
+    law : CellLaw
+    density : array (F, n), optional
+        Of the reports given every point, where that is known already.
+    """
+
+    def __init__(self, loss: IndexLoss, sample: Sample, law: CellLaw, density: Floats | None = None) -> None:
+        self.law, self.sample = law, sample
+        self.patterns, self.groups = patterns_of(sample)
         self._loss = loss
         self._zero, self._d = sample.mechanism.zero_probability, sample.private.shape[1]
-        density = self.law.density(sample.private)
-        self._density = [density[pattern.rows] for pattern in patterns]
-        self._cell, held = self.law.cell_of(sample.private)
-        self._inside = held & self.law.inside.contains(sample.private)
-        self.design = np.concatenate([self.law.inside.clip(sample.private), sample.public], axis=1)
+        rows = [pattern.rows for pattern in self.patterns]
+        self._density = [
+            law.density(sample.private[one]) if density is None else density.take(one, axis=1) for one in rows
+        ]
+        cell, held = law.cell_of(sample.private)
+        exact = self._zero / law.volume[cell] * (held & law.inside.contains(sample.private))
+        self._cell, self._exact = [cell[one] for one in rows], [exact[one] for one in rows]
+        self.design = np.concatenate([law.inside.clip(sample.private), sample.public], axis=1)
         self.weights = np.ones(sample.n) if sample.row_weights is None else sample.row_weights
 
-    def even(self) -> Floats:
-        """The law that every group starts from."""
-        return np.full((self.groups, self.law.cells), 1 / self.law.cells)
+    def rows_of(self, group: int) -> tuple[list[int], NDArray[np.intp]]:
+        """The patterns of a group, and their rows in that order."""
+        return self._groups[group]
 
-    def _outcome(self, eta: Floats, outcomes: tuple[tuple[float, float], ...]) -> tuple[Floats, Floats]:
-        """``ln p`` up to a constant, and its derivative in η; through the channel of a randomised outcome."""
+    @cached_property
+    def _groups(self) -> list[tuple[list[int], NDArray[np.intp]]]:
+        places = [[k for k, one in enumerate(self.patterns) if one.group == g] for g in range(self.groups)]
+        return [(own, np.concatenate([self.patterns[k].rows for k in own])) for own in places]
+
+    def at(self, place: int, theta: Floats) -> PatternAt:
+        """One pattern at θ."""
+        pattern, law = self.patterns[place], self.law
+        index = law.points @ theta[: self._d] + float(pattern.public @ theta[self._d :])
+        log_p, slope, bend = self._outcome(index, pattern.outcomes)
+        log_own, own_slope, own_bend = self._outcome(self.design[pattern.rows] @ theta, pattern.outcomes)
+        top = float(log_p.max())
+        noisy = (1 - self._zero) / law.points_in[law.cell_of_point] * np.exp(log_p - top)
+        exact = self._exact[place] * np.exp(np.minimum(log_own - top, _HIGHEST))
+        return PatternAt(top, noisy, slope, bend, exact, own_slope, own_bend)
+
+    def _outcome(self, eta: Floats, outcomes: tuple[tuple[float, float], ...]) -> tuple[Floats, Floats, Floats]:
+        """``ln p`` up to a constant, p'/p and p''/p in η; through the channel of a randomised outcome."""
         if len(outcomes) == 1:
-            f, f1, _ = self._loss.plain(eta, np.full(eta.size, outcomes[0][0]))
-            return -f, -f1
-        p, slope = np.zeros(eta.size), np.zeros(eta.size)
+            f, f1, f2 = self._loss.plain(eta, np.full(eta.size, outcomes[0][0]))
+            return -f, -f1, f1 * f1 - f2
+        p, slope, bend = np.zeros(eta.size), np.zeros(eta.size), np.zeros(eta.size)
         for y, chance in outcomes:
-            f, f1, _ = self._loss.plain(eta, np.full(eta.size, y))
+            f, f1, f2 = self._loss.plain(eta, np.full(eta.size, y))
             own = chance * np.exp(-f)
-            p, slope = p + own, slope - own * f1
-        return np.log(p), slope / p
+            p, slope, bend = p + own, slope - own * f1, bend + own * (f1 * f1 - f2)
+        return np.log(p), slope / p, bend / p
 
-    def _parts(self, place: int, theta: Floats, pi: Floats) -> _Parts:
-        pattern, law, d = self.patterns[place], self.law, self._d
-        rows, own_law = pattern.rows, pi[pattern.group]
-        shift = float(pattern.public @ theta[d:])
-        log_p, slope = self._outcome(law.points @ theta[:d] + shift, pattern.outcomes)
-        log_own, atom_slope = self._outcome(self.design[rows] @ theta, pattern.outcomes)
-        top = float(log_p.max())  # a factor that all points share has no part in anything
-        mass = (1 - self._zero) / law.points_in[law.cell_of_point] * np.exp(log_p - top)
-        atom = self._zero / law.volume[self._cell[rows]] * self._inside[rows]
-        atom = atom * np.exp(np.minimum(log_own - top, 50.0))
-        at_points, at_rows = own_law[law.cell_of_point], own_law[self._cell[rows]]
-        total = np.maximum(atom * at_rows + self._density[place] @ (mass * at_points), 1e-300)
-        return _Parts(mass, slope, atom, atom_slope, at_points, at_rows, total)
+    def densities(self, place: int, at: PatternAt) -> Floats:
+        """a_k of every cell for the rows of a pattern (K, m), over its common factor."""
+        found: Floats = self.law.summed(at.noisy[:, None], self._density[place])[0]
+        found[self._cell[place], np.arange(at.exact.size)] += at.exact
+        return found
 
-    def law_step(self, theta: Floats, pi: Floats) -> Floats:
-        """One EM step of the law, the coefficients held."""
-        fresh = np.zeros_like(pi)
-        for place, pattern in enumerate(self.patterns):
-            found = self._parts(place, theta, pi)
-            share = self.weights[pattern.rows] / found.total
-            noisy = self.law.by_cell(found.mass * found.law_at_points * (share @ self._density[place]))
-            exact = found.atom * found.law_at_rows * share
-            fresh[pattern.group] += noisy + np.bincount(self._cell[pattern.rows], exact, self.law.cells)
-        return np.asarray(fresh / fresh.sum(axis=1, keepdims=True))
+    def slopes(self, place: int, at: PatternAt, cells: NDArray[np.intp] | None = None) -> Floats:
+        """The derivatives of a_k in θ for all cells or some (p, cells, m), over the common factor."""
+        cells = np.arange(self.law.cells) if cells is None else cells
+        columns = self._columns(place) * (at.noisy * at.slope)[:, None]
+        rows = self.design[self.patterns[place].rows] * (at.exact * at.exact_slope)[:, None]
+        where = np.full(self.law.cells, -1)
+        where[cells] = np.arange(cells.size)
+        own = where[self._cell[place]]
+        held = np.flatnonzero(own >= 0)
+        found = self.law.summed(columns, self._density[place], cells)
+        found[:, own[held], held] += rows[held].T
+        return found
 
-    def scores(self, theta: Floats, pi: Floats, *, everywhere: bool = False) -> Floats:
-        """The efficient score of every row (n, p): that of θ, less what the scores of the law explain of it.
+    def bends(self, place: int, at: PatternAt, pi: Floats, share: Floats) -> Floats:
+        """``Σ_i share_i ∂²(Σ_k π_k a_k)`` in θ (p, p), over the common factor."""
+        law, rows = self.law, self.design[self.patterns[place].rows]
+        at_points = at.noisy * at.bend * pi[law.cell_of_point] * (self._density[place] @ share)
+        at_rows = at.exact * at.exact_bend * pi[self._cell[place]] * share
+        columns = self._columns(place)
+        return np.asarray((columns * at_points[:, None]).T @ columns + (rows * at_rows[:, None]).T @ rows)
 
-        Parameters
-        ----------
-        everywhere : bool
-            Count the probabilities of all cells among the unknowns, not only of those that the law fills: an estimated
-            law leaves most cells empty, also of a smooth one, and a law that could not move there would be known too
-            well.
-        """
-        law, n = self.law, self.sample.n
-        own, of_law, group = np.zeros((n, theta.size)), np.zeros((n, law.cells)), np.zeros(n, np.intp)
-        for place, pattern in enumerate(self.patterns):
-            rows, found = pattern.rows, self._parts(place, theta, pi)
-            group[rows] = pattern.group
-            given_cell = self._density[place] * found.mass / found.total[:, None]
-            posterior = given_cell * found.law_at_points
-            exact_given = found.atom / found.total
-            exact = exact_given * found.law_at_rows
-            public = np.broadcast_to(pattern.public, (len(law.points), theta.size - self._d))
-            at_points = np.concatenate([law.points, public], axis=1)
-            own[rows] = posterior @ (at_points * found.slope[:, None])
-            own[rows] += self.design[rows] * (exact * found.atom_slope)[:, None]
-            of_law[rows] = law.by_cell(given_cell)
-            of_law[rows, self._cell[rows]] += exact_given
-        for one in range(self.groups):
-            rows, used = np.flatnonzero(group == one), everywhere | (pi[one] > _EMPTY / law.cells)
-            of_cells = of_law[rows][:, used] - 1.0
-            weighed = of_cells * self.weights[rows][:, None]
-            gram = weighed.T @ of_cells
-            gram[np.diag_indices_from(gram)] += 1e-8 * np.trace(gram) / max(len(gram), 1)
-            own[rows] -= of_cells @ np.linalg.solve(gram, weighed.T @ own[rows])
-        return own
+    def _columns(self, place: int) -> Floats:
+        """The columns of the index at every point, for one pattern."""
+        public = self.patterns[place].public
+        return np.concatenate([self.law.points, np.broadcast_to(public, (len(self.law.points), public.size))], axis=1)
