@@ -12,6 +12,7 @@ from discreet.arguments import Floats
 from discreet.engines import Local
 from discreet.estimate.finite_population import FiniteSample
 from discreet.estimate.intervals import two_sided_quantile
+from discreet.estimate.passes import FieldSums
 from discreet.estimate.rows import Batch
 from discreet.estimate.spread import Linearised
 from discreet.estimate.tally import Ints, count_reports
@@ -72,14 +73,11 @@ class Evidence:
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class Counts(FieldSums):
     """How often each report was given, and rows without one; those of different rows add up."""
 
     counts: Ints
     left_out: int = 0
-
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(self.counts + other.counts, self.left_out + other.left_out)
 
 
 @dataclass(frozen=True)

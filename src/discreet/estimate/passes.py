@@ -10,10 +10,10 @@ for the rounding of sums.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import reduce
 from operator import add
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 from discreet.errors import EstimationError
 from discreet.manifest import Release
@@ -29,6 +29,14 @@ Read = Callable[[Release, int], Iterator[Any]]
 HELD_BYTES = 1 << 27
 #: Sums by cluster or group that are sent from where rows are read to whoever adds them up.
 MOST_SENT = 1_000_000
+
+
+class FieldSums:
+    """A data class of sums: two of them add up field by field."""
+
+    def __add__(self, other: Self) -> Self:
+        own: Any = self
+        return type(self)(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(own)))
 
 
 class Source(Protocol):

@@ -13,7 +13,7 @@ from discreet.estimate.corrected_loss.evaluation import Evaluation
 from discreet.estimate.corrected_loss.linear_moments import MomentRows
 from discreet.estimate.corrected_loss.objective import CellRows
 from discreet.estimate.likelihood.scan import Triangle, collinear, dependent_columns
-from discreet.estimate.passes import Source, summed
+from discreet.estimate.passes import FieldSums, Source, summed
 
 #: Share of a squared column below which it may be a combination of others; then orthogonal factors decide.
 _SUSPECT, _COLLINEAR = 1e-9, 1e-10
@@ -21,14 +21,11 @@ _ROWS = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
-class Products:
+class Products(FieldSums):
     """``Σ x x'`` over rows and cells, with the number of rows; two of them add up."""
 
     products: Floats
     rows: float
-
-    def __add__(self, other: Products) -> Products:
-        return Products(self.products + other.products, self.rows + other.rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from discreet.estimate.corrected_loss.families import Family, Statistics
 from discreet.estimate.corrected_loss.model_matrix import CellMatrix
 from discreet.estimate.corrected_loss.sample import Sample, ScoreSquares
 from discreet.estimate.m_estimation.objective import Moments
-from discreet.estimate.passes import Held, Source, nbytes, summed
+from discreet.estimate.passes import FieldSums, Held, Source, nbytes, summed
 
 #: Numbers in one working array: what a step touches stays in the second-level cache.
 _CHUNK = 1 << 15
@@ -135,15 +135,12 @@ class At:
 
 
 @dataclass(eq=False)
-class LossSums:
+class LossSums(FieldSums):
     """``Σ ω f``, its gradient and its second derivatives; two of them add up."""
 
     value: float
     gradient: Floats
     hessian: Floats
-
-    def __add__(self, other: LossSums) -> LossSums:
-        return LossSums(self.value + other.value, self.gradient + other.gradient, self.hessian + other.hessian)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from discreet.estimate.corrected_loss.families import Family
 from discreet.estimate.corrected_loss.model_matrix import CellMatrix
 from discreet.estimate.corrected_loss.objective import At, CellRows, CorrectedLoss
 from discreet.estimate.corrected_loss.sample import ScoreSquares
-from discreet.estimate.likelihood.effects import MarginalEffects, Switches, effect_notes
+from discreet.estimate.likelihood.effects import EffectSums, MarginalEffects, Switches, effect_notes
 from discreet.estimate.likelihood.truth_given_report import posterior, posterior_slopes
 from discreet.estimate.passes import summed
 from discreet.estimate.predicted_rows import PredictedMeans
@@ -86,12 +86,12 @@ def marginal_effects(fit: CorrectedRegression) -> MarginalEffects:
     discrete = {j: fit.matrices.alternatives[j] for j in two}
     effect = _RowEffects(at, tuple(columns.tolist()), discrete)
     averages = summed(risk.source, _Averaging(effect))
-    effects, jacobian = averages.sums / averages.share, averages.jacobian / averages.share
+    effects, jacobian = averages.effects / averages.total, averages.jacobian / averages.total
     if risk.transform is not None:
         jacobian = jacobian @ risk.transform
     pull = np.asarray(np.linalg.solve(fit.hessian, jacobian.T), float)
     # The middle is divided by the total weight squared, so summands are per mean share.
-    meat, _ = summed(risk.every, _Influences(effect, effects, pull, risk.total / averages.share)).finished()
+    meat, _ = summed(risk.every, _Influences(effect, effects, pull, risk.total / averages.total)).finished()
     heads = getattr(fit.family, "classes", ("",))
     named = fit.matrices.names
     labels = tuple(f"{head}: {named[j]}" if head else named[j] for j in columns for head in heads)
@@ -193,29 +193,19 @@ class _RowEffects:
 
 
 @dataclass(frozen=True, eq=False)
-class _Averages:
-    """``Σ ω w ∂m/∂x_j`` over rows and cells, ``Σ ω w``, and the derivative of the first in the coefficients."""
-
-    sums: Floats
-    share: float
-    jacobian: Floats
-
-    def __add__(self, other: _Averages) -> _Averages:
-        return _Averages(self.sums + other.sums, self.share + other.share, self.jacobian + other.jacobian)
-
-
-@dataclass(frozen=True, eq=False)
 class _Averaging:
+    """``Σ ω w ∂m/∂x_j`` over rows and cells, its derivative in the coefficients, and ``Σ ω w``."""
+
     effect: _RowEffects
 
-    def __call__(self, chunks: Iterator[CellRows]) -> _Averages:
+    def __call__(self, chunks: Iterator[CellRows]) -> EffectSums:
         count = len(self.effect.columns) * self.effect.classes
-        found = _Averages(np.zeros(count), 0.0, np.zeros((count, self.effect.at.coefficients.size)))
+        found = EffectSums(np.zeros(count), np.zeros((count, self.effect.at.coefficients.size)), 0.0)
         for rows in chunks:
             weights = rows.sample.summed(rows.rows)
             for some, single, share, jacobian in self.effect.of(rows, moves=True):
                 assert jacobian is not None
-                found = found + _Averages(weights[some] @ single, float(weights[some] @ share), jacobian)
+                found = found + EffectSums(weights[some] @ single, jacobian, float(weights[some] @ share))
         return found
 
 

@@ -173,9 +173,8 @@ class BinaryRegression(LikelihoodFit):
             infinite where the reports do not bound it. (nan, nan): every value is rejected, the reports contradict
             the model. Not with weights or clusters.
         """
-        if method is not None:
-            choices = (*inference.INTERVALS, *inference.SYNONYMS, "score")
-            arguments.choice(method, "the interval method", choices, EstimationError)
+        if method is not None and not (isinstance(method, str) and method in inference.SYNONYMS):
+            arguments.choice(method, "the interval method", (*inference.INTERVALS, "score"), EstimationError)
         if method != "score":
             return super().interval(level, method)
         from discreet.estimate.intervals import checked_level, two_sided_quantile

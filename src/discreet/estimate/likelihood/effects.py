@@ -18,7 +18,7 @@ from discreet.estimate.formulas import Matrices
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.rows import Rows
-from discreet.estimate.passes import Source, summed
+from discreet.estimate.passes import FieldSums, Source, summed
 from discreet.estimate.predicted_rows import PredictedRows
 from discreet.estimate.result import Axis, frozen
 
@@ -173,15 +173,12 @@ def marginal_effects(
 
 
 @dataclass(frozen=True, eq=False)
-class EffectSums:
+class EffectSums(FieldSums):
     """Weighted sums of effects over rows, of their derivatives, and of the weights; two of them add up."""
 
     effects: Floats
     jacobian: Floats
     total: float
-
-    def __add__(self, other: EffectSums) -> EffectSums:
-        return EffectSums(self.effects + other.effects, self.jacobian + other.jacobian, self.total + other.total)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,19 +16,16 @@ import numpy as np
 from discreet.arguments import Floats
 from discreet.engines import Local
 from discreet.estimate.likelihood.sampling import SampleSums, Sampling
-from discreet.estimate.passes import Source, summed
+from discreet.estimate.passes import FieldSums, Source, summed
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class Terms(FieldSums):
     """Log-likelihood, score and information at a point; the information is "expected" or "observed"."""
 
     value: float
     score: Floats
     information: Floats
-
-    def __add__(self, other: Terms) -> Terms:
-        return Terms(self.value + other.value, self.score + other.score, self.information + other.information)
 
 
 class Model(Protocol):
@@ -142,7 +139,7 @@ class _Terms:
 
 
 @dataclass(frozen=True, eq=False)
-class _MomentSums:
+class _MomentSums(FieldSums):
     """The same of some rows, with sums by cluster and stratum; two of them add up."""
 
     value: float
@@ -151,16 +148,6 @@ class _MomentSums:
     observed: Floats
     scores: Floats
     units: SampleSums
-
-    def __add__(self, other: _MomentSums) -> _MomentSums:
-        return _MomentSums(
-            self.value + other.value,
-            self.score + other.score,
-            self.expected + other.expected,
-            self.observed + other.observed,
-            self.scores + other.scores,
-            self.units + other.units,
-        )
 
     def finished(self) -> Moments:
         """Of all rows."""
