@@ -4,7 +4,8 @@
 
 One to three numbers, little and much noise, even, skewed, narrow, related and lumped laws, six losses, n = 150 to
 5,000. Where there is a likelihood, the method "auto" is the method "likelihood". The settings named "tried" were looked
-at while its intervals were built, the others were not.
+at while its intervals were built, and, on other samples, two humps, incomes (logistic at n = 150, Poisson at 1,000) and
+the first logistic one; the others were not.
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ def test_regression_by_formula_with_other_outcomes(released):
         ("score ~ age", {"link": "probit"}, "link belongs to a yes/no outcome"),
         ("ill ~ age", {"link": "cauchit"}, "logit or probit"),
         ("score ~ age", {"method": "likelihood"}, "logistic, probit or poisson"),
-        ("score ~ age", {"family": "multinomial"}, "rows are too few"),
+        ("score ~ age", {"family": "multinomial"}, "too many for the classes"),
         ("score ~ scale(age)", {}, "depends on the distribution"),
         ("score ~ age", {"family": "poisson", "method": "sdrcl"}, "counts"),
         ("score ~ age", {"penalty": "firth"}, "yes/no outcome only"),

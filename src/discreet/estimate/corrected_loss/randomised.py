@@ -15,9 +15,10 @@ from discreet.arguments import Floats
 from discreet.domains import FiniteDomain, WithBlank
 from discreet.domains.columns import is_text
 from discreet.errors import DomainError, EstimationError, NotIdentifiedError
+from discreet.estimate.columns import DesignIndex
 from discreet.estimate.corrected_loss.cells import Cells, Codes, Factor, narrow, refuse_too_many
 from discreet.estimate.corrected_loss.right_inverse import joint_inverse, merged_inverse, right_inverse, told_apart
-from discreet.manifest.blocks import Block, JointBlock, design_name
+from discreet.manifest.blocks import Block, JointBlock
 from discreet.mechanisms import ChannelResponse, FiniteMechanism
 from discreet.mechanisms.joint import JointResponse
 
@@ -86,7 +87,7 @@ class RandomisedColumn:
         """How many codes there are: combinations of design and report."""
         return max(len(self.mechanisms), 1) * self._widest
 
-    def read(self, table: pa.Table) -> Codes:
+    def read(self, table: pa.Table, first_row: int = 0) -> Codes:
         """The code of every row: its report, and its design where there are several."""
         try:
             reports = self.reports.encode(table[self.name].combine_chunks(), column=self.name)
@@ -94,14 +95,8 @@ class RandomisedColumn:
             raise EstimationError(str(error)) from None
         if self.by is None:
             return narrow(reports, self.codes)
-        known = {label: place for place, label in enumerate(self.designs)}
-        labels = table[self.by].combine_chunks()
-        named = labels if pa.types.is_dictionary(labels.type) else labels.dictionary_encode()
-        places = np.array([known.get(design_name(label), -1) for label in named.dictionary.to_pylist()], np.int64)
-        designs = places[named.indices.to_numpy(zero_copy_only=False)]
-        if (designs < 0).any():
-            listed = ", ".join(f'"{label}"' for label in self.designs)
-            raise EstimationError(f'column "{self.by}" names a design that there is not; known are {listed}')
+        index = DesignIndex(self.designs, self.by)
+        designs = index.positions(table[self.by].combine_chunks(), first_row)
         return narrow(designs * self._widest + reports, self.codes)
 
     def table(self, counts: Floats) -> Floats:

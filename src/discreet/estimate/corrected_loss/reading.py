@@ -130,7 +130,11 @@ class FormulaColumns:
         return (batch.table for batch in rows.batches() if batch.table is not None)
 
     def encoded(
-        self, table: pa.Table, records: pa.Table | None = None, copies: tuple[Indices, Floats] | None = None
+        self,
+        table: pa.Table,
+        records: pa.Table | None = None,
+        copies: tuple[Indices, Floats] | None = None,
+        first_row: int = 0,
     ) -> EncodedRows:
         """Rows as a model takes them, equal ones found.
 
@@ -139,10 +143,12 @@ class FormulaColumns:
         table : pyarrow.Table
         records, copies : optional
             Where rows are copies of records: the records; whose copy each row is, and what it weighs.
+        first_row : int
+            How many rows there are before these.
         """
         public = [plain(table[name]) for name in self.public]
         outcome = None if self.randomised_outcome else plain(table[self.sides.outcome])
-        codes = tuple(column.read(table) for column in self.randomised)
+        codes = tuple(column.read(table, first_row) for column in self.randomised)
         seen = [*public, *([] if outcome is None else [outcome]), *codes]
         first, back = distinct_rows(seen, table.num_rows)
         sample = self._sample(table if records is None else records, back, copies)
@@ -177,14 +183,13 @@ class ReadRows:
     missing: Literal["error", "drop"]
     naive: bool
 
-    def __call__(self, part: Release, _: int) -> Iterator[EncodedRows]:
+    def __call__(self, part: Release, first_row: int) -> Iterator[EncodedRows]:
         """Batch by batch."""
         columns = FormulaColumns(part, self.sides, naive=self.naive)
-        return (
-            columns.encoded(table.slice(start, _ROWS))
-            for table in columns.tables(self.missing)
-            for start in range(0, table.num_rows, _ROWS)
-        )
+        for table in columns.tables(self.missing):
+            for start in range(0, table.num_rows, _ROWS):
+                yield columns.encoded(table.slice(start, _ROWS), first_row=first_row + start)
+            first_row += table.num_rows
 
 
 def plain(column: pa.ChunkedArray | pa.Array) -> pa.Array:
