@@ -403,3 +403,13 @@ def test_the_demo(tmp_path):
     kept = discreet("demo", "--overwrite", folder=tmp_path)
     assert kept.returncode == 2
     assert (tmp_path / "demo" / "mine.txt").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a setting of Linux")
+@pytest.mark.parametrize(("command", "batch"), [("release", True), ("show", False)])
+def test_a_release_is_batch_work(command, batch):
+    """Linux is told so, and only of commands that calculate on all cores."""
+    code = f"import os, sys; sys.argv = ['discreet', '{command}', '--help']\nfrom discreet.cli import main\n"
+    code += "try:\n    main()\nexcept SystemExit:\n    print(os.sched_getscheduler(0) == os.SCHED_BATCH)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == str(batch)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import sys
+from contextlib import suppress
+
+#: Commands that calculate on all cores and wait for nobody.
+_BATCH_WORK = ("release", "audit")
 
 
 def main() -> None:
@@ -13,7 +18,16 @@ def main() -> None:
     # as long again at the end, when all of it goes anyway.
     gc.set_threshold(100_000, 20, 100)
     atexit.register(gc.freeze)
+    named = sys.argv[1] if len(sys.argv) > 1 else None
+    if named in _BATCH_WORK:
+        _without_interruptions()
     from discreet.cli.app import COMMANDS, application
 
-    named = sys.argv[1] if len(sys.argv) > 1 else None
     application(named if named in COMMANDS else None)()
+
+
+def _without_interruptions() -> None:
+    """Ask Linux not to stop a thread that calculates whenever another wakes up; 2–3 % of a release on two cores."""
+    if sys.platform == "linux" and os.sched_getscheduler(0) == os.SCHED_OTHER:
+        with suppress(OSError):  # where a sandbox does not allow it, it goes on as it is
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
