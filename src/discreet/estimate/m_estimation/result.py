@@ -114,7 +114,7 @@ class MEstimate(Coefficients):
         ]
 
     def _said(self, bounds: Floats, method: str | None) -> tuple[str, ...]:
-        del bounds, method  # there is one method
+        del bounds, method  # the notes say which there are
         return ((self.status,) if self.status != "converged" else ()) + self.notes
 
     @property

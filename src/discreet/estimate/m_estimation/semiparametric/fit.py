@@ -23,6 +23,11 @@ from discreet.estimate.m_estimation.semiparametric.law import MOST_COORDINATES, 
 from discreet.estimate.m_estimation.semiparametric.model import CellModel
 from discreet.estimate.m_estimation.semiparametric.profile import LawProfile
 
+#: What a reader should know of the intervals.
+_INTERVALS = (
+    'intervals are by score tests, which takes seconds with several numbers; method="wald" has estimate ± z standard '
+    "errors at once, which cover less where the law of the numbers is skewed or narrow"
+)
 #: Numbers of the densities of all rows at all points.
 _MOST_NUMBERS = 1 << 25
 #: Cells of the law.
@@ -98,7 +103,7 @@ def fit_likelihood(loss: IndexLoss, sample: Sample, start: Floats, labels: tuple
         method="likelihood",
         converged=inverse is not None,
         status=_NO_MAXIMUM if inverse is None else "converged",
-        notes=(_note(profile.model),),
+        notes=(_note(profile.model), _INTERVALS),
         hessian=hessian,
         scores=meat,
         _score=intervals,
