@@ -118,8 +118,8 @@ class Cluster:
             "spark.speculation.multiplier": "2",
             "spark.speculation.efficiency.enabled": "false",
             # An executor that says nothing for so long is lost; the default is two minutes.
-            "spark.network.timeout": "60s",
-            "spark.executor.heartbeatInterval": "10s",
+            "spark.network.timeout": "25s",
+            "spark.executor.heartbeatInterval": "5s",
         }
 
     def stop(self) -> None:
