@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import stat
 import warnings
+from contextlib import closing
 
 import pandas as pd
 import pyarrow as pa
@@ -129,11 +130,11 @@ def test_the_ledger_without_the_key_says_nothing(frame, key, tmp_path, own_ledge
     for guess in guesses:
         assert hashlib.sha256(guess).hexdigest().encode() not in kept
         assert hashlib.sha256(guess).digest() not in kept
-    with sqlite3.connect(own_ledger) as book:
+    with closing(sqlite3.connect(own_ledger)) as book:
         (digest,) = book.execute("SELECT digest FROM contents").fetchone()
     key.unlink()
     quietly(written(frame, tmp_path / "second.csv"), PLAN, tmp_path / "b.parquet")  # a new key knows nothing
-    with sqlite3.connect(own_ledger) as book:
+    with closing(sqlite3.connect(own_ledger)) as book:
         assert digest not in book.execute("SELECT digest FROM contents WHERE rowid = 2").fetchone()
 
 
@@ -142,7 +143,7 @@ def test_without_a_key_there_are_no_digests(frame, monkeypatch, tmp_path, own_le
     monkeypatch.setenv("DISCREET_LEDGER_KEY", "")
     quietly(written(frame, tmp_path / "first.csv"), PLAN, tmp_path / "a.parquet")
     quietly(written(frame, tmp_path / "second.csv"), PLAN, tmp_path / "b.parquet")
-    with sqlite3.connect(own_ledger) as book:
+    with closing(sqlite3.connect(own_ledger)) as book:
         assert book.execute("SELECT count(*) FROM sqlite_master WHERE name = 'contents'").fetchone() == (0,)
 
 

@@ -119,6 +119,7 @@ class Cluster:
             "spark.speculation.efficiency.enabled": "false",
             # An executor that says nothing for so long is lost; the default is two minutes.
             "spark.network.timeout": "25s",
+            "spark.network.timeoutInterval": "5s",
             "spark.executor.heartbeatInterval": "5s",
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -69,7 +70,8 @@ def test_a_code_is_used_once(serving, tmp_path):
 def test_a_code_and_a_receipt_are_tried_a_few_times_a_minute(serving, tmp_path):
     """Whoever guesses ids under a code, or receipts, has to wait; nobody else has."""
     plan = written(tmp_path, INVITED)
-    codes = invite(Questionnaire.read(plan), Database(tmp_path / "survey.sqlite"), 2)
+    with closing(Database(tmp_path / "survey.sqlite")) as database:
+        codes = invite(Questionnaire.read(plan), database, 2)
     server = serving(plan)
     tried = [server.put("01", code=codes[0])[0].status_code for _ in range(22)]
     assert tried == [201, *[409] * 19, 429, 429]
@@ -216,7 +218,8 @@ def test_malformed_and_forged_requests_are_refused(serving, tmp_path):
 def test_nothing_of_a_request_is_kept(serving, tmp_path):
     """A planted address, agent and code are found in no file and in nothing that was printed."""
     plan = written(tmp_path, INVITED)
-    (code,) = invite(Questionnaire.read(plan), Database(tmp_path / "survey.sqlite"), 1)
+    with closing(Database(tmp_path / "survey.sqlite")) as database:
+        (code,) = invite(Questionnaire.read(plan), database, 1)
     server = serving(plan)
     planted = {
         "user-agent": "planted-agent-7Q",

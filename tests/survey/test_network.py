@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -207,7 +208,8 @@ def test_the_proxy_of_the_documentation_serves_the_survey_and_writes_nothing_dow
     """The recipe as it is printed, but for port and paths; with its logs turned on the same search finds everything."""
     certificate, key = certified
     plan = written(tmp_path, INVITED)
-    codes = invite(Questionnaire.read(plan), Database(tmp_path / "survey.sqlite"), 3)
+    with closing(Database(tmp_path / "survey.sqlite")) as database:
+        codes = invite(Questionnaire.read(plan), database, 3)
     server = serving(plan)
     for name, silent in (("silent", True), ("talking", False)):
         port = free_port()
