@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from copy import deepcopy
 from functools import reduce
 from operator import add as plus
 
@@ -11,7 +12,7 @@ from discreet.manifest.folder import FolderTable
 
 try:
     from pyspark.cloudpickle import dumps
-except ImportError:  # functions of functions are then not sent, and only results are
+except ImportError:  # functions of functions are then copied as they would arrive
     dumps = None
 
 
@@ -31,6 +32,8 @@ class PartByPart(engines.Local):
         if dumps is not None:
             self.sent.append(len(dumps(work)))
             work = pickle.loads(dumps(work))
+        else:
+            work = deepcopy(work)
         self.inside = True
         try:
             found = {part: pickle.loads(pickle.dumps(work(part))) for part in reversed(parts)}
