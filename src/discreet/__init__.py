@@ -6,12 +6,12 @@ and learn from the reports with valid error bars.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from discreet import errors
 from discreet._version import __version__
 from discreet.errors import *  # noqa: F403  # its __all__ is the list of errors
+from discreet.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from discreet import design, estimate, mechanisms, privacy
@@ -40,8 +40,8 @@ __all__ = [  # noqa: PLE0604  # errors.__all__ is a list of names
     *errors.__all__,
 ]
 
-_MODULES = ("design", "estimate", "learning", "mechanisms", "privacy")
 _HOMES = {
+    **dict.fromkeys(("design", "estimate", "learning", "mechanisms", "privacy")),
     **dict.fromkeys(("Binary", "Box", "Categorical", "Grid", "Metric", "Ordinal"), "domains"),
     **dict.fromkeys(("Plan", "Release", "release"), "publish"),
     "Guarantee": "privacy",
@@ -49,16 +49,4 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Load what is asked for when it is first asked for: the import itself waits for nothing."""
-    if name in _MODULES:
-        return import_module(f"discreet.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'discreet' has no attribute {name!r}")
-    value = getattr(import_module(f"discreet.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

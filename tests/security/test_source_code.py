@@ -37,8 +37,8 @@ ATTRIBUTES = {
 }
 
 
-#: Modules that load their own parts when they are first asked for, from a table that stands in the file.
-LOADS_ITS_OWN = {ROOT / path for path in ("__init__.py", "cli/app.py", "design/__init__.py", "learning/__init__.py")}
+#: Modules that load parts of the package when they are first asked for, from tables that stand in its files.
+LOADS_ITS_OWN = {ROOT / path for path in ("lazy_names.py", "cli/app.py")}
 #: What driver and executors of one run hand to each other: the layout, checked by a digest that travels apart, and
 #: sums. Spark itself sends its functions in this form.
 BETWEEN_EXECUTORS = {

@@ -6,9 +6,10 @@ A designer is loaded when it is first asked for: a release of one yes/no column 
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from discreet.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from discreet.design.attributes import AttributesDesign, attributes_for_total, compare_attributes
@@ -110,16 +111,4 @@ class _Designers(ModuleType):
 
 
 sys.modules[__name__].__class__ = _Designers
-
-
-def __getattr__(name: str) -> Any:
-    """What is asked for, when it is first asked for."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"discreet.design.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

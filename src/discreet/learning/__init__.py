@@ -7,8 +7,9 @@ records, whoever gets the model does not) or *local* (nobody but the person sees
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from discreet.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from discreet.learning.boosting.estimators import PrivateBoostingClassifier, PrivateBoostingRegressor
@@ -38,14 +39,4 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Load what is asked for when it is first asked for."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'discreet.learning' has no attribute {name!r}")
-    value = getattr(import_module(f"discreet.learning.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)
