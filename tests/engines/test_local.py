@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter, deque
 
@@ -11,7 +12,8 @@ import pytest
 
 from discreet import InputError, Randomness
 from discreet.engines import Local
-from discreet.engines.ahead import Ahead, Beside, ahead, side_by_side
+from discreet.engines.ahead import Ahead, Beside, side_by_side
+from discreet.engines.at_once import at_once
 
 TOWNS = ["n", "s", None, "n", "e", "s", "n"]
 CODES = [0, 1, 1, 0, 2, 0, 0]
@@ -91,6 +93,57 @@ def test_workers_keep_the_order_and_the_first_error():
         Local(0)
 
 
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_an_error_of_the_source_comes_after_what_was_read(workers):
+    """Everything before it is given; nothing is read after it."""
+
+    def source():
+        yield from range(7)
+        raise OSError("disk")
+
+    taken = []
+    with pytest.raises(OSError, match="disk"):
+        taken.extend(Local(workers).map_batches(source(), lambda x: -x))
+    assert taken == [-x for x in range(7)]
+    assert list(Local(workers).map_batches([], lambda x: x)) == []
+
+
+def test_few_items_are_read_ahead_and_one_at_a_time():
+    """Whoever is slow to take results is not buried under them; the source is never asked by two threads at once."""
+    workers, read, inside = 3, [], threading.Lock()
+
+    def source():
+        for number in range(1_000):
+            assert inside.acquire(blocking=False)
+            time.sleep(1e-4)
+            read.append(number)
+            inside.release()
+            yield number
+
+    made = at_once(source(), lambda x: x, workers)
+    for number in range(10):
+        assert next(made) == number
+        time.sleep(0.01)
+        assert len(read) <= number + 1 + 2 * workers
+    made.close()
+    assert len(read) < 20
+
+
+def test_as_many_threads_as_workers_and_the_caller_is_one_of_them():
+    """Two workers are the caller and one thread; both work, and no thread is left after the last result."""
+    seen, before = set(), threading.active_count()
+
+    def work(_):
+        seen.add(threading.get_ident())
+        time.sleep(1e-3)
+
+    for _ in at_once(range(200), work, 2):
+        assert threading.active_count() <= before + 1
+    assert threading.get_ident() in seen
+    assert len(seen) == 2
+    assert threading.active_count() == before
+
+
 def test_a_step_that_runs_ahead_gives_the_same_and_can_be_left():
     """In order, with its error where it would have come; who stops early closes the source."""
     closed = []
@@ -103,10 +156,10 @@ def test_a_step_that_runs_ahead_gives_the_same_and_can_be_left():
         finally:
             closed.append(count)
 
-    assert list(ahead(source(100))) == list(range(100))
+    assert list(Ahead(source(100))) == list(range(100))
     with pytest.raises(OSError, match="disk"):
-        list(ahead(source(3, OSError("disk"))))
-    begun = ahead(source(10**9))
+        list(Ahead(source(3, OSError("disk"))))
+    begun = Ahead(source(10**9))
     assert next(begun) == 0
     begun.close()
     assert closed == [100, 3, 10**9]

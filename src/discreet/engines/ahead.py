@@ -68,12 +68,6 @@ class Ahead(Iterator[Item]):
         self._thread.join()
 
 
-def ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
-    """The same items, made ahead from the moment in which the first is asked for."""
-    with contextlib.closing(Ahead(items)) as made:
-        yield from made
-
-
 def side_by_side(streams: Iterable[Iterable[Item]], at_once: int) -> Generator[Item, None, None]:
     """The items of several streams, one stream after the other; the next ones are made meanwhile."""
     started: deque[Ahead[Item]] = deque()

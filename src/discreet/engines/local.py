@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from discreet import arguments
 from discreet.engines.ahead import side_by_side
+from discreet.engines.at_once import at_once
 from discreet.engines.engine import Engine, InParts, Table
 from discreet.errors import InputError
 from discreet.randomness import Randomness, permutation, resolve
 
 Item = TypeVar("Item")
 Part = TypeVar("Part")
-
-
-#: Batches that wait for each worker: enough that none is idle, few enough for memory.
-_AHEAD = 2
 
 
 class Local(Engine):
@@ -53,23 +48,9 @@ class Local(Engine):
             return table.batches(columns)
         return side_by_side(table.part_batches(columns), self.workers)
 
-    def map_batches(self, batches: Iterable[Item], function: Callable[[Item], Part]) -> Iterator[Part]:
+    def map_batches(self, batches: Iterable[Item], function: Callable[[Item], Part]) -> Generator[Part, None, None]:
         """What the function gives for each batch, in the order of the batches."""
-        return map(function, batches) if self.workers == 1 else self._at_once(batches, function)
-
-    def _at_once(self, batches: Iterable[Item], function: Callable[[Item], Part]) -> Iterator[Part]:
-        waiting: deque[Future[Part]] = deque()
-        with ThreadPoolExecutor(self.workers, "discreet") as pool:
-            try:
-                for batch in batches:
-                    waiting.append(pool.submit(function, batch))
-                    if len(waiting) > _AHEAD * self.workers:
-                        yield waiting.popleft().result()
-                while waiting:
-                    yield waiting.popleft().result()
-            finally:
-                for future in waiting:
-                    future.cancel()
+        yield from map(function, batches) if self.workers == 1 else at_once(batches, function, self.workers)
 
     def order_randomly(
         self, batches: Iterable[pa.RecordBatch], randomness: Randomness | None = None

@@ -10,12 +10,12 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 
 from discreet.engines import Local
-from discreet.engines.ahead import Beside, ahead
+from discreet.engines.ahead import Beside
 from discreet.errors import ReleaseError
 from discreet.manifest import Column, Manifest, Release
 from discreet.manifest.canonical_form import column_forms
@@ -50,7 +50,8 @@ from discreet.randomness.memoised import MemoKey
 from discreet.randomness.stream import has_cipher
 
 Progress = Callable[[int], object]
-Item = TypeVar("Item")
+Batches = Generator[pa.RecordBatch, None, None]
+Step = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
 class Work:
@@ -140,9 +141,9 @@ class Work:
             return FolderOutput(self.output, self.layout.released, self.layout.coded, overwrite=overwrite)
         return open_output(self.output, self.layout.released, self.layout.blanks, overwrite=overwrite)
 
-    def encoded(self, progress: Progress | None) -> Generator[pa.RecordBatch, None, None]:
-        """Checked batches of codes, of a fixed size."""
-        with closing(self._encode()) as batches:
+    def encoded(self, progress: Progress | None, then: Step = lambda coded: coded) -> Batches:
+        """Checked batches of codes, of a fixed size, or what is made of them in the same step."""
+        with closing(self._encode(then)) as batches:
             for batch in rebatched(batches, self.batch_rows):
                 self.rows += batch.num_rows
                 yield batch
@@ -153,13 +154,17 @@ class Work:
         if self.rows == 0:
             raise ReleaseError("the table has no rows")
 
-    def _encode(self) -> Generator[pa.RecordBatch, None, None]:
-        with closing(self._ahead(self._numbered())) as batches:
-            for coded in self.engine.map_batches(batches, lambda numbered: self._coded(*numbered)):
+    def _encode(self, then: Step) -> Batches:
+        def work(numbered: tuple[pa.RecordBatch, int]) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+            coded = self._coded(*numbered)
+            return coded, then(coded)
+
+        with closing(self._numbered()) as batches, closing(self.engine.map_batches(batches, work)) as worked:
+            for coded, made in worked:
                 self._types.observe(coded)
                 if self._truths is not None:
                     self._truths.update(coded)
-                yield coded
+                yield made
 
     def _coded(self, batch: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
         """Codes of a batch; of memoised blocks the reports, while the person is still known."""
@@ -178,15 +183,11 @@ class Work:
             yield batch, first_row
             first_row += batch.num_rows
 
-    def _ahead(self, batches: Generator[Item, None, None]) -> Generator[Item, None, None]:
-        """The same batches, made in a thread of their own when there are threads for it and more than one batch."""
-        return batches if self._alone else ahead(batches)
-
     @property
-    def _alone(self) -> bool:
-        """Whether there is one thread, or work for one only."""
+    def _third_thread(self) -> bool:
+        """Whether a core is left when one reads and randomises and another one writes, and batches enough for it."""
         known = self.source.table.rows
-        return self.engine.workers == 1 or (known is not None and known <= self.batch_rows)
+        return self.engine.workers > 2 and (known is None or known > self.batch_rows)
 
     def content_digest(self) -> ContentDigest:
         """What takes in the coded batches in the order in which they are published."""
@@ -211,7 +212,7 @@ class Work:
     ) -> Release:
         """Randomise, put in order, write, and sign when there is a key."""
         digest = self.content_digest()
-        with closing(self._reports(chance, progress)) as batches, Beside(threads=not self._alone) as beside:
+        with closing(self._reports(chance, progress)) as batches, Beside(threads=self._third_thread) as beside:
             for batch in batches:
                 going = self._marked(batch)
                 beside.call(digest.update, going)  # hashing leaves the interpreter to others
@@ -232,13 +233,10 @@ class Work:
             moved = f'column "{name}": {count:,} numbers outside the box were moved to its bounds (clip = true)'
             warnings.warn(moved, ClippedWarning, stacklevel=3)
 
-    def _reports(self, chance: Randomness, progress: Progress | None) -> Generator[pa.RecordBatch, None, None]:
+    def _reports(self, chance: Randomness, progress: Progress | None) -> Batches:
         """Randomised batches in the order in which they are published; progress is told in the caller's thread."""
         folder, shuffled = None if self.output is None else self.output.parent, self.plan.order == "shuffle"
-        randomized = self._randomized(chance)
-        if chance.secure:  # a seed would be drawn from by two threads, for noise and for the order
-            randomized = self._ahead(randomized)
-        with closing(self._shuffler(chance, folder)) as shuffler, closing(randomized) as batches:
+        with closing(self._shuffler(chance, folder)) as shuffler, closing(self._randomized(chance)) as batches:
             done = 0
             for batch in batches:
                 if shuffled:
@@ -257,12 +255,18 @@ class Work:
             return Shuffler(chance, folder)
         return CountedRows(kinds, chance, self.engine)
 
-    def _randomized(self, chance: Randomness) -> Generator[pa.RecordBatch, None, None]:
-        # A seed is drawn from in the order of the batches; secure streams are one for each thread.
-        engine = self.engine if chance.secure else Local()
-        with closing(self.encoded(None)) as batches:
-            done = self._memo is not None
-            yield from engine.map_batches(batches, lambda b: self.layout.randomize(b, chance, after_memoising=done))
+    def _randomized(self, chance: Randomness) -> Batches:
+        """Reports of all rows: secure streams are one for each thread, a seed is drawn from in the order of rows."""
+        done = self._memo is not None
+
+        def step(coded: pa.RecordBatch) -> pa.RecordBatch:
+            return self.layout.randomize(coded, chance, after_memoising=done)
+
+        if chance.secure:
+            yield from self.encoded(None, then=step)
+        else:
+            with closing(self.encoded(None)) as batches:
+                yield from map(step, batches)
 
     def _meaning(self, name: str) -> ColumnType:
         """What the cells of a public column mean; a weight was checked to be a number, however it is written."""
