@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def _without_interruptions() -> None:
-    """Ask Linux not to stop a thread that calculates whenever another wakes up; 2–3 % of a release on two cores."""
+    """Ask Linux not to stop a thread that calculates whenever another wakes up; a tenth of a release on two cores."""
     if sys.platform == "linux" and os.sched_getscheduler(0) == os.SCHED_OTHER:
         with suppress(OSError):  # where a sandbox does not allow it, it goes on as it is
             os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
