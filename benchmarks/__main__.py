@@ -106,8 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--only",
         action="append",
         metavar="NAME",
-        help="binary, categories, peers, estimate, release, five-columns, integrity, regression, several, bipartite, "
-        "attributes, laplace, cyclic, start-up, collector",
+        help=", ".join(suites(0, quick=True)),
     )
     parser.add_argument("--rows", type=int, help="rows of the file that is released (default: 10⁸, quick 10⁷)")
     parser.add_argument("--core", type=int, help="the core to run on (default: the quietest)")

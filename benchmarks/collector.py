@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import secrets
 import signal
 import subprocess
@@ -18,7 +17,7 @@ from pathlib import Path
 
 from tests.survey.postgresql import programs, running
 
-from benchmarks.measure import Result, at_least
+from benchmarks.measure import Result, at_least, every_core, on_cores
 from discreet.survey import TEMPLATE
 from discreet.survey.database import Database, digest
 from discreet.survey.tallies import progress
@@ -106,10 +105,8 @@ def collector_results(seconds: float, rounds: int) -> Iterator[Result]:
         databases = {"SQLite": str(Path(scratch) / "survey.sqlite")}
         where = programs()
         if where is not None:
-            core = os.sched_getaffinity(0)
-            os.sched_setaffinity(0, range(os.cpu_count() or 1))  # a database server has cores of its own
-            databases["PostgreSQL"] = stack.enter_context(running(where))()
-            os.sched_setaffinity(0, core)
+            with on_cores(every_core()):  # a database server has cores of its own
+                databases["PostgreSQL"] = stack.enter_context(running(where))()
         for name, address in databases.items():
             yield _throughput(name, plan, address, seconds, rounds)
             yield _kills(name, plan, address, 10)

@@ -8,7 +8,6 @@ nothing else. Files are opened in turn, with digests and without.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import RESULTS, Result, Times, at_least, in_turn, two_cores
+from benchmarks.measure import RESULTS, Result, Times, at_least, in_turn, on_cores, two_cores
 from discreet import Release, release
 from discreet.audit import audit
 from discreet.manifest.digest import Content, ContentDigest
@@ -155,13 +154,9 @@ def _on_two_cores(source: Path, plan: dict[str, object], output: Path, repetitio
         with timed(digests=digests):
             release(source, plan, output, overwrite=True, ledger=None, workers=2)
 
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, two_cores())
-    try:
+    with on_cores(two_cores()):
         # Without digests first: what is left behind is the file with them, which is opened and audited.
         turns = in_turn(lambda: released(digests=False), lambda: released(digests=True), repetitions)
-    finally:
-        os.sched_setaffinity(0, before)
     return Times(turns.reference, turns.ours)
 
 

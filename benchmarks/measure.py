@@ -8,7 +8,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -149,6 +150,22 @@ def two_cores() -> set[int]:
     """The core of this process and one more."""
     here = min(os.sched_getaffinity(0))
     return {here, next(core for core in range(os.cpu_count() or 1) if core != here)}
+
+
+def every_core() -> set[int]:
+    """All cores of the machine."""
+    return set(range(os.cpu_count() or 1))
+
+
+@contextmanager
+def on_cores(cores: Collection[int]) -> Iterator[None]:
+    """Let this process, and those that it starts meanwhile, use these cores."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def quietest_core(wait: float = 0.5) -> int:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import Result, at_most
+from benchmarks.measure import Result, at_most, every_core, on_cores
 
 FILES, PARTS = 8, 4
 #: What an identity may cost more than it, with noise.
@@ -123,7 +123,7 @@ def spark_results(rows: int, repetitions: int) -> Iterator[Result]:
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # executors do not have this file
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as place, on_cores(every_core()):  # two workers, each with a core
         folder = Path(place)
         make_input(folder / "data", rows)
         cluster = Cluster(folder).start()
