@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.calibration import Totals, weighted
 from discreet.cli.engine import EngineName, Master
 from discreet.cli.estimate import estimate_app
+from discreet.cli.known_totals import Totals, weighted
 from discreet.cli.pictures import Plot, draw
 from discreet.cli.replication import Errors, with_errors
 from discreet.cli.terminal import command, emit, working
