@@ -14,6 +14,7 @@ its Monte Carlo error.
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 import numpy as np
 
@@ -150,13 +151,21 @@ def regression(runs: int, rng: np.random.Generator, only: str | None = None) -> 
                     reports[mine] = rng.random(mine.sum()) < table[carries[mine].astype(int), other[mine].astype(int)]
                 fit = noncompliance_regression(X, reports, groups, DESIGNS[model], model=model)
                 finite += fit.converged
-                for method, found in inside.items():
-                    bounds = fit.interval(method=method)
-                    found.append((bounds[:, 0] <= goal) & (goal <= bounds[:, 1]))
-            covered = "; ".join(
-                f"{method} " + " ".join(f"{c:.3f}" for c in np.mean(found, axis=0)) for method, found in inside.items()
-            )
-            print(f"{model}, n = {n}, second = {second}: {covered}; finite {finite / runs:.3f}", flush=True)
+                look(fit, goal, inside)
+            print(f"{model}, n = {n}, second = {second}: {covered(inside)}; finite {finite / runs:.3f}", flush=True)
+
+
+def look(fit: Any, goal: np.ndarray, inside: dict[str, list[np.ndarray]]) -> None:
+    """Which intervals of a fit hold the true coefficients, by every method."""
+    for method, found in inside.items():
+        bounds = fit.interval(method=method)
+        found.append((bounds[:, 0] <= goal) & (goal <= bounds[:, 1]))
+
+
+def covered(inside: dict[str, list[np.ndarray]]) -> str:
+    """The shares of fits whose intervals did."""
+    shares = {method: np.mean(found, axis=0) for method, found in inside.items()}
+    return "; ".join(f"{method} " + " ".join(f"{share:.3f}" for share in each) for method, each in shares.items())
 
 
 def covariates(runs: int, rng: np.random.Generator, only: str | None = None) -> None:
@@ -183,13 +192,8 @@ def covariates(runs: int, rng: np.random.Generator, only: str | None = None) -> 
                 if not fit.converged:
                     continue
                 finite += 1
-                for method, found in inside.items():
-                    bounds = fit.interval(method=method)
-                    found.append((bounds[:, 0] <= goal) & (goal <= bounds[:, 1]))
-            covered = "; ".join(
-                f"{method} " + " ".join(f"{c:.3f}" for c in np.mean(found, axis=0)) for method, found in inside.items()
-            )
-            print(f"{model}, n = {n}: {covered}; converged {finite / runs:.3f}", flush=True)
+                look(fit, goal, inside)
+            print(f"{model}, n = {n}: {covered(inside)}; converged {finite / runs:.3f}", flush=True)
 
 
 def power(runs: int, rng: np.random.Generator) -> None:
