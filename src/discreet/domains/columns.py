@@ -30,12 +30,16 @@ def as_arrow(values: Any) -> pa.Array:
     return array
 
 
-def without_dictionary(cells: pa.Array) -> pa.Array:
-    """The cells themselves where a column holds numbers of entries; entries may be views, which Arrow does not take."""
-    if not pa.types.is_dictionary(cells.type):
-        return cells
-    entries = cells.dictionary
-    return (entries.cast(pa.string()) if pa.types.is_string_view(entries.type) else entries).take(cells.indices)
+def without_dictionary(cells: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """One array of the cells themselves, also where a column holds numbers of entries.
+
+    Entries may be views, which Arrow does not take.
+    """
+    whole = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
+    if not pa.types.is_dictionary(whole.type):
+        return whole
+    entries = whole.dictionary
+    return (entries.cast(pa.string()) if pa.types.is_string_view(entries.type) else entries).take(whole.indices)
 
 
 def _first_stranger(values: Any) -> int | None:
@@ -73,6 +77,12 @@ def _convert(values: Any) -> pa.Array | pa.ChunkedArray:
 def is_text(kind: pa.DataType) -> bool:
     """Whether a type holds text."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether a type holds numbers or truth values."""
+    types = pa.types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind))
 
 
 def first_true(mask: pa.Array) -> int:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from discreet import arrow_functions as pc
 from discreet import limits
 from discreet.domains.buffers import array_of, blanks_of, numbers_of
-from discreet.domains.columns import as_arrow, first_true, is_text
+from discreet.domains.columns import as_arrow, first_true, is_text, without_dictionary
 from discreet.errors import DomainError
 
 #: Labels that an error message lists in full.
@@ -262,9 +262,7 @@ def make_labels(values: Any, minimum: int = 2) -> RangeLabels | ArrayLabels:
         kinds = {_python_kind(v) for v in values}
         if len(kinds) > 1 or None in kinds:
             raise DomainError("the values of a domain must all be text, all whole numbers, all floats or all booleans")
-    array = as_arrow(values)
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+    array = without_dictionary(as_arrow(values))
     if array.null_count:
         raise DomainError("a domain cannot contain an empty value; use the policy for missing values instead")
     if len(array) < minimum:

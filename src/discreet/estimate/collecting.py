@@ -63,6 +63,11 @@ def left_out_note(rows: int) -> tuple[str, ...]:
     return (f"{rows:,} row{'s' if rows != 1 else ''} without an answer left out",) if rows else ()
 
 
+def dropped_note(rows: int) -> tuple[str, ...]:
+    """How many rows a fit did without, if any."""
+    return (f"{rows:,} row{'s' if rows != 1 else ''} with a missing value left out",) if rows else ()
+
+
 def group_names(by: Any, release: Any) -> str | tuple[str | None, ...] | None:
     """The names of the columns that make the groups; None where an array has none."""
     if is_several(by, release):

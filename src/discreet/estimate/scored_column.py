@@ -14,7 +14,7 @@ from discreet import arguments
 from discreet import arrow_functions as pc
 from discreet.arguments import Floats
 from discreet.domains import WithBlank
-from discreet.domains.columns import as_arrow
+from discreet.domains.columns import as_arrow, without_dictionary
 from discreet.errors import DomainError, EstimationError, ReleaseError
 from discreet.estimate.channels import Channels
 from discreet.estimate.collecting import left_out_note, survey_columns
@@ -57,9 +57,7 @@ class NumberColumn:
 def as_numbers(values: Any, what: str) -> Floats:
     """Entries as floats, nan where there is none; text that reads as numbers is taken, anything else refused."""
     try:
-        array = as_arrow(values)
-        if pa.types.is_dictionary(array.type):
-            array = array.dictionary_decode()
+        array = without_dictionary(as_arrow(values))
         if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
             array = pc.if_else(pc.equal(array, ""), pa.scalar(None, array.type), array)
         if pa.types.is_boolean(array.type):

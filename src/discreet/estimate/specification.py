@@ -14,7 +14,9 @@ from discreet import arguments
 from discreet import arrow_functions as pc
 from discreet.arguments import Floats
 from discreet.domains import FiniteDomain
+from discreet.domains.columns import is_number, without_dictionary
 from discreet.errors import EstimationError
+from discreet.estimate.collecting import dropped_note
 from discreet.estimate.columns import ReleaseColumn
 from discreet.estimate.formulas import Matrices, Sides, read_formula, read_terms
 from discreet.estimate.formulas.column_values import CountedRows, ValuesOf
@@ -200,9 +202,7 @@ class Specification:
     def finished(self, fit: Fit, family: str, *notes: str) -> Fit:
         """The fit with the formula, what it models, and how many rows were left out."""
         left_out = self.release.rows - fit.n if self.missing == "drop" else 0
-        plural = "s" if left_out != 1 else ""
-        dropped = (f"{left_out:,} row{plural} with a missing value left out",) if left_out else ()
-        told = (*fit.notes, *dropped, *notes)
+        told = (*fit.notes, *dropped_note(left_out), *notes)
         return replace(fit, notes=told, formula=self.formula.strip(), modelled=self.modelled(family))
 
 
@@ -215,14 +215,11 @@ class OutcomeNumbers:
 
     def __call__(self, table: pa.Table) -> Floats:
         """Of some rows."""
-        column = table[self.name].combine_chunks()
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
+        column = without_dictionary(table[self.name])
         if self.yes is not None:
             found = pc.equal(column, pa.scalar(self.yes, column.type))
             return np.asarray(found.to_numpy(zero_copy_only=False), float)
-        kind = column.type
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        if not is_number(column.type):
             raise EstimationError(f'the outcome "{self.name}" must be a number or have two values')
         return np.asarray(column.to_numpy(zero_copy_only=False), float)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from discreet.domains.columns import without_dictionary
 from discreet.manifest.blocks import Block, design_name
 from discreet.privacy import Guarantee
 
@@ -37,16 +38,12 @@ def count_designs(batches: Iterable[pa.RecordBatch], columns: Sequence[str]) -> 
     """How many rows there are under each combination of designs."""
     counts: Counter[Combination] = Counter()
     for batch in batches:
-        table = pa.table({name: _plain(batch.column(name)) for name in columns})
+        table = pa.table({name: without_dictionary(batch.column(name)) for name in columns})
         grouped = table.group_by(list(columns)).aggregate([([], "count_all")])
         names = zip(*(grouped.column(name).to_pylist() for name in columns), strict=True)
         for labels, rows in zip(names, grouped.column("count_all").to_pylist(), strict=True):
             counts[tuple(design_name(label) for label in labels)] += rows
     return counts
-
-
-def _plain(column: pa.Array) -> pa.Array:
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def expected_rows(blocks: Sequence[Block], columns: Sequence[str], counts: Mapping[Combination, int]) -> Expected:

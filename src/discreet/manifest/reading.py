@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet import arrow_functions as pc
 from discreet.domains import Domain, FiniteDomain
 from discreet.domains.buffers import array_of, blanks_of, numbers_of
-from discreet.domains.columns import is_text
+from discreet.domains.columns import is_text, without_dictionary
 from discreet.errors import DomainError, ReleaseError
 from discreet.manifest.canonical_form import form_of
 from discreet.manifest.document import Column
@@ -94,7 +94,7 @@ class ReleasedColumn:
         if self.reports is not None:
             codes, missing = self._encoded(self.reports, cells, first_row)
             return array_of(codes, missing)
-        return cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
+        return without_dictionary(cells)
 
 
 def _family(kind: pa.DataType) -> str:

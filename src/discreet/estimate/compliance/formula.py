@@ -10,7 +10,7 @@ import pyarrow as pa
 from discreet import arguments
 from discreet import arrow_functions as pc
 from discreet.errors import DomainError, EstimationError
-from discreet.estimate.collecting import fixed_weights_note
+from discreet.estimate.collecting import dropped_note, fixed_weights_note
 from discreet.estimate.formulas import Matrices, read_formula
 
 if TYPE_CHECKING:
@@ -71,9 +71,7 @@ def from_release(
         evasive,
         **{role: None if name is None else table[name].to_numpy() for role, name in aside.items()},
     )
-    notes = (*fit.notes, *model.notes(np.zeros(0), True), *fixed_weights_note(release))
-    if dropped:
-        notes += (f"{dropped:,} rows with a missing value were dropped",)
+    notes = (*fit.notes, *model.notes(np.zeros(0), True), *fixed_weights_note(release), *dropped_note(dropped))
     label = block.domain.labels[1]
     return replace(
         fit, notes=notes, formula=formula.strip(), modelled=f'{model.traits[0]} of {sides.outcome} = "{label}"'

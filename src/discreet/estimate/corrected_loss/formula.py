@@ -13,6 +13,7 @@ import pyarrow as pa
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
+from discreet.estimate.collecting import dropped_note
 from discreet.estimate.columns import ReleaseColumn
 from discreet.estimate.corrected_loss.families import Poisson
 from discreet.estimate.corrected_loss.first_look import Look, Looking
@@ -166,8 +167,7 @@ class _Work:
         """Everything put together."""
         columns = self.columns.randomised
         dropped = self.release.rows - self.look.n if self.missing == "drop" else 0
-        plural = "s" if dropped != 1 else ""
-        notes = [f"{dropped:,} row{plural} with a missing value left out"] if dropped else []
+        notes = [*dropped_note(dropped)]
         blanks = [column.name for column in columns if column.blank]
         if blanks:
             notes.append(

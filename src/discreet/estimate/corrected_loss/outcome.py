@@ -11,7 +11,7 @@ import pyarrow as pa
 from discreet import arguments, limits
 from discreet import arrow_functions as pc
 from discreet.arguments import Floats
-from discreet.domains.columns import is_text
+from discreet.domains.columns import is_number, is_text
 from discreet.errors import EstimationError
 from discreet.estimate.corrected_loss.classes import Multinomial, Ordinal
 from discreet.estimate.corrected_loss.families import Family, Linear, Poisson, binary_family
@@ -83,7 +83,7 @@ def outcome_of(
     """
     family = arguments.choice(family, "family", FAMILIES, EstimationError)
     number = not is_text(column.type)
-    if number and not _is_number(column.type):
+    if number and not is_number(column.type):
         raise EstimationError(f'the outcome "{name}" holds {column.type}; it must hold numbers, text or truth values')
     if len(column) < 2 and not randomised:
         raise EstimationError(f'the outcome "{name}" has one value only, and there is nothing to model')
@@ -111,12 +111,6 @@ def outcome_of(
     chosen, modelled = _of_classes(name, listed, family, link)
     codes = np.arange(len(listed), dtype=float)[None, :] if randomised else None
     return Outcome(name, chosen, modelled, codes, None if randomised else listed)
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    """Whether a type holds numbers or truth values."""
-    types = pa.types
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind))
 
 
 def _of_classes(name: str, levels: list[Any], family: str, link: str) -> tuple[Family, str]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.domains import FiniteDomain, WithBlank
-from discreet.domains.columns import is_text
+from discreet.domains.columns import is_text, without_dictionary
 from discreet.errors import DomainError, EstimationError, NotIdentifiedError
 from discreet.estimate.columns import DesignIndex
 from discreet.estimate.corrected_loss.cells import Cells, Codes, Factor, narrow, refuse_too_many
@@ -75,8 +75,7 @@ class RandomisedColumn:
     def at(self, codes: NDArray[Any]) -> pa.Array:
         """The true values of these codes."""
         chosen = codes if self.kept is None else self.kept[codes]
-        made = self.truths.decode_arrow(chosen.astype(self.truths.code_dtype))
-        return made.dictionary_decode() if pa.types.is_dictionary(made.type) else made
+        return without_dictionary(self.truths.decode_arrow(chosen.astype(self.truths.code_dtype)))
 
     @property
     def _widest(self) -> int:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.arguments import Floats
+from discreet.domains.columns import without_dictionary
 from discreet.estimate.checks import checked_weights
 from discreet.estimate.corrected_loss.cells import Codes, narrow
 from discreet.estimate.corrected_loss.randomised import RandomisedColumn, randomised_column
@@ -146,8 +147,8 @@ class FormulaColumns:
         first_row : int
             How many rows there are before these.
         """
-        public = [plain(table[name]) for name in self.public]
-        outcome = None if self.randomised_outcome else plain(table[self.sides.outcome])
+        public = [without_dictionary(table[name]) for name in self.public]
+        outcome = None if self.randomised_outcome else without_dictionary(table[self.sides.outcome])
         codes = tuple(column.read(table, first_row) for column in self.randomised)
         seen = [*public, *([] if outcome is None else [outcome]), *codes]
         first, back = distinct_rows(seen, table.num_rows)
@@ -164,9 +165,11 @@ class FormulaColumns:
         survey, count = self.release.survey, records.num_rows
         weights = None
         if survey.weight is not None:
-            weights = checked_weights(plain(records[survey.weight]), count, name=f'column "{survey.weight}"')
+            weights = checked_weights(
+                without_dictionary(records[survey.weight]), count, name=f'column "{survey.weight}"'
+            )
         units = {
-            role: None if name is None else plain(records[name])
+            role: None if name is None else without_dictionary(records[name])
             for role, name in (("clusters", survey.cluster), ("strata", survey.strata))
         }
         if copies is None:
@@ -190,12 +193,6 @@ class ReadRows:
             for start in range(0, table.num_rows, _ROWS):
                 yield columns.encoded(table.slice(start, _ROWS), first_row=first_row + start)
             first_row += table.num_rows
-
-
-def plain(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """One array, without a dictionary."""
-    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    return whole.dictionary_decode() if pa.types.is_dictionary(whole.type) else whole
 
 
 def distinct_rows(

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from discreet import limits
 from discreet.arguments import Floats
-from discreet.domains.columns import is_text
+from discreet.domains.columns import is_number, is_text, without_dictionary
 from discreet.errors import EstimationError
 from discreet.estimate.formulas.distribution import Distribution
 from discreet.estimate.formulas.evaluation import evaluate
@@ -113,15 +113,13 @@ def plain(column: Any) -> pa.Array:
     """One array without a dictionary, whose order of appearance must not choose the reference level; decimals are
     numbers.
     """
-    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    whole = whole.dictionary_decode() if pa.types.is_dictionary(whole.type) else whole
+    whole = without_dictionary(column)
     return whole.cast(pa.float64()) if pa.types.is_decimal(whole.type) else whole
 
 
 def _refuse_kind(name: str, kind: pa.DataType, *, category: bool) -> None:
     """Refuse what is neither a number nor text nor a truth value: of other values only some are looked at."""
-    known = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind) or is_text(kind)
-    if known or pa.types.is_null(kind) or (category and pa.types.is_temporal(kind)):
+    if is_number(kind) or is_text(kind) or pa.types.is_null(kind) or (category and pa.types.is_temporal(kind)):
         return
     instead = f"; write C({name}) for categories, or release a number" if pa.types.is_temporal(kind) else ""
     raise EstimationError(f'column "{name}" of the formula holds {kind}, and not numbers or text{instead}')

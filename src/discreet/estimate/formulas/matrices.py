@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from discreet import arrow_functions as pc
 from discreet import limits
 from discreet.arguments import Floats
-from discreet.domains.columns import as_arrow, is_text
+from discreet.domains.columns import as_arrow, is_number, is_text
 from discreet.errors import EstimationError
 from discreet.estimate.formulas.column_values import (
     SOME,
@@ -162,9 +162,7 @@ class Matrices:
     def refuse_unknown(self, batch: pa.RecordBatch | pa.Table) -> None:
         """Refuse rows with a category that the rows of the model did not have: it would pass for the reference."""
         for name in self.variables:
-            kind = batch.column(name).type
-            number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
-            if name not in self._levels and not (number or pa.types.is_decimal(kind)):
+            if name not in self._levels and not is_number(batch.column(name).type):
                 raise EstimationError(f'column "{name}" must hold numbers, as in the rows of the model')
         for name, known in self._levels.items():
             column = as_arrow(batch.column(name))

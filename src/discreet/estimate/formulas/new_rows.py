@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet import arrow_functions as pc
+from discreet.domains.columns import without_dictionary
 from discreet.errors import EstimationError
 from discreet.estimate.formulas.matrices import Matrices
 
@@ -30,7 +31,7 @@ def as_table(rows: Any, needed: tuple[str, ...]) -> pa.Table:
         raise EstimationError(f'the rows have no column "{lacking[0]}", which the formula uses')
     if not needed:
         return given
-    chosen = pa.table({name: _plain(given[name]) for name in needed})
+    chosen = pa.table({name: without_dictionary(given[name]) for name in needed})
     for name in chosen.column_names:
         missing = pc.is_null(chosen[name], nan_is_null=True).to_numpy()
         if missing.any():
@@ -47,8 +48,3 @@ def new_rows(matrices: Matrices, rows: Any) -> pa.Table:
     if matrices.variables:
         matrices.refuse_unknown(chosen)
     return chosen
-
-
-def _plain(column: pa.ChunkedArray) -> pa.Array:
-    whole = column.combine_chunks()
-    return whole.dictionary_decode() if pa.types.is_dictionary(whole.type) else whole

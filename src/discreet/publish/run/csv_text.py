@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from discreet import arrow_functions as pc
+from discreet.domains.columns import without_dictionary
 from discreet.errors import ReleaseError
 
 #: Cells with one of these are quoted.
@@ -40,10 +41,8 @@ def spreadsheet_safe(cells: pa.Array) -> pa.Array:
 
 
 def _text(column: pa.Array, name: str) -> pa.Array:
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
     try:
-        return column.cast(pa.large_string())
+        return without_dictionary(column).cast(pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise ReleaseError(
             f'column "{name}" holds {column.type}, which a CSV file cannot hold; write .parquet'

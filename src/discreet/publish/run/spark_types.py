@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from discreet.domains.columns import without_dictionary
 from discreet.errors import ReleaseError
 
 _SIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
@@ -23,6 +24,5 @@ def _spark_type(kind: pa.DataType) -> pa.DataType:
 
 def cast_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The same cells in the types of a schema, which has no dictionaries."""
-    arrays = [column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in batch.columns]
-    cast = [column.cast(field.type) for column, field in zip(arrays, schema, strict=True)]
+    cast = [without_dictionary(cells).cast(field.type) for cells, field in zip(batch.columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(cast, schema=schema)
