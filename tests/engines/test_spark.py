@@ -14,7 +14,7 @@ from discreet.engines.spark import _Quiet
 from discreet.publish.plan import as_plan
 from discreet.publish.run.distributed import Decode, Randomise, Shared
 from discreet.publish.run.layout import Layout
-from discreet.publish.run.spark_types import spark_schema
+from discreet.publish.run.spark_types import cast_batch, spark_schema
 from discreet.randomness import StreamKey
 
 
@@ -83,7 +83,7 @@ def shared(tmp_path_factory):
     table = pa.table({"region": ["n", "s", "s"], "k": [f"value number {number}" for number in (1, 49_999, 7)]})
     layout = Layout(as_plan(PLAN), table.schema)
     path = tmp_path_factory.mktemp("task") / "task"
-    return layout, table, path, Shared(layout, None).write(path)
+    return layout, table, path, Shared(layout, None, layout.released).write(path)
 
 
 def test_a_task_is_small_and_says_nothing(shared):
@@ -132,10 +132,19 @@ def test_a_changed_task_is_not_read(shared, tmp_path):
         Shared.read(str(tmp_path / "task"), sha256)
 
 
-def test_unsigned_integers_of_64_bits_are_refused():
-    """Spark has no such type; nothing is changed silently."""
-    with pytest.raises(ReleaseError, match="unsigned"):
-        spark_schema(pa.schema([("n", pa.uint64())]))
+def test_types_that_spark_does_not_have_become_wider_ones():
+    """As Spark reads them, so that every cell is the same; what does not fit on the way back is refused, not shown."""
+    cells = pa.array(["255", "7"])
+    kinds = [pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(), pa.large_string()]
+    columns = [*(cells.cast(kind) for kind in kinds), cells.dictionary_encode()]
+    batch = pa.record_batch(columns, names=[*"abcdef"])
+    there = cast_batch(batch, spark_schema(batch.schema))
+    assert there.schema.types == [pa.int16(), pa.int32(), pa.int64(), pa.decimal128(20, 0), pa.string(), pa.string()]
+    assert [[int(cell) for cell in column.to_pylist()] for column in there.columns] == [[255, 7]] * 6
+    assert cast_batch(there, batch.schema).equals(batch)
+    with pytest.raises(ReleaseError, match='column "n" has a cell that uint8') as caught:
+        cast_batch(pa.record_batch({"n": [65_537]}), pa.schema([("n", pa.uint8())]))
+    assert "65" not in str(caught.value)
 
 
 def test_parts_with_different_columns_are_refused(tmp_path):

@@ -267,7 +267,7 @@ def test_a_folder_that_others_still_write_to_is_removed(data, tmp_path):
     try:
         while not left.exists():
             pass
-        commit._remove(left)
+        commit.remove(left)
     finally:
         ended.set()
         executor.join()

@@ -109,6 +109,24 @@ release(sys.argv[2], plan(), sys.argv[3], engine=engines.Spark(builder.getOrCrea
 """
 
 
+def test_what_a_late_attempt_leaves_beside_the_parts_is_removed(data, engine, kept, tmp_path, monkeypatch):
+    """A straggler that goes on after its job is done makes its folder anew; only the release stays."""
+    write = engines.Spark.write
+
+    def written(self, frame, folder):
+        files = write(self, frame, folder)
+        late = folder / "_temporary" / "0" / "attempt_1"
+        late.mkdir(parents=True)
+        (late / "part-00000.parquet").write_bytes(b"half")
+        return files
+
+    monkeypatch.setattr(engines.Spark, "write", written)
+    done = release(data, plan(), tmp_path / "out", Randomness.seeded(5), engine=engine, ledger=None)
+    assert by_id(done) == by_id(Release.open(kept))
+    assert os.listdir(tmp_path) == ["out"]
+    assert sorted(os.listdir(tmp_path / "out")) == ["_manifest.json", *(file.name for file in done.manifest.files)]
+
+
 def test_a_killed_driver_leaves_no_release(data, cluster, engine, tmp_path):
     """Killed while reports are put in order: no manifest, nothing can be opened, and a second run works."""
     settings = [f"{name}={value}" for name, value in cluster.settings().items()]

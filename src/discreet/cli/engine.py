@@ -48,4 +48,11 @@ def chosen_engine(name: str, master: str | None) -> Engine | None:
     # Workers of Spark would take the first python3 of their path, which may know nothing of discreet.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("discreet")
-    return Spark((builder.master(master) if master is not None else builder).getOrCreate())
+    try:
+        session = (builder.master(master) if master is not None else builder).getOrCreate()
+    except Exception as error:  # of Spark, of its bridge to Java, or of either's libraries
+        raise InputError(
+            f"no session of Spark could be had ({type(error).__name__}): is Java 17 or later there, and does a master "
+            f"answer at {master or 'the address of its settings'}?"
+        ) from None
+    return Spark(session)

@@ -35,6 +35,7 @@ _CHECKSUMS = (
 AT_ONCE = 32
 #: How an error of ours is found in what Spark says about a failed task.
 _MARK = "discreet-refused"
+_PATTERN = re.compile(r"[*?\[\]{}\\]")
 _REFUSED = re.compile(_MARK + r" (\w+): (.*?) " + _MARK, re.DOTALL)
 
 
@@ -64,10 +65,18 @@ class Spark(Engine):
                 f"Spark {session.version} can lose rows and publish others twice when an executor is lost, and report "
                 f"success; use Spark {'.'.join(map(str, LEAST_VERSION))} or later"
             )
-        for name in _CHECKSUMS:
-            if str(session.conf.get(name, "true")).lower() == "false":
-                raise InputError(f"{name} is switched off; it notices tasks that gave other rows when they ran again")
         self._session = session
+        self._refuse_without_checksums()
+
+    def _refuse_without_checksums(self) -> None:
+        for name in _CHECKSUMS:
+            if str(self._session.conf.get(name, "true")).lower() == "false":
+                raise InputError(f"{name} is switched off; it notices tasks that gave other rows when they ran again")
+
+    def check_path(self, path: Path) -> None:
+        """Refuse a path that Spark takes for a pattern, before anything is read or written."""
+        if _PATTERN.search(str(path.resolve())):
+            raise InputError(f"{path}: Spark reads * ? [ ] {{ }} and \\ in a path as a pattern; rename the folder")
 
     def read(self, paths: Sequence[Path], base: Path) -> Any:
         """The rows of Parquet files; folders called ``term=2024`` below the base give columns of text."""
@@ -76,7 +85,10 @@ class Spark(Engine):
         self._session.conf.set(inference, "false")
         try:
             reader = self._session.read.option("basePath", _uri(base)) if base.is_dir() else self._session.read
-            with _refusing(f"Spark cannot list or read the Parquet files of {base}; its executors need the same paths"):
+            with _refusing(
+                f"Spark cannot list or read the Parquet files of {base}: its executors need the same paths, and every "
+                "column a type that Spark has and a name that differs from the others by more than its case"
+            ):
                 return reader.parquet(*(_uri(path) for path in paths))
         finally:
             self._session.conf.set(inference, before)
@@ -94,17 +106,27 @@ class Spark(Engine):
         """Names and types, as a task sees them."""
         from pyspark.sql.pandas.types import to_arrow_schema
 
-        return pa.schema([(field.name, field.type) for field in to_arrow_schema(frame.schema)])
+        zone = self._session.conf.get("spark.sql.session.timeZone")
+        return pa.schema([(field.name, field.type) for field in to_arrow_schema(frame.schema, timezone=zone)])
+
+    def select(self, frame: Any, columns: Sequence[str]) -> Any:
+        """Some columns; a dot in a name is part of it."""
+        return frame.select(*(_quoted(name) for name in columns))
 
     def by_key(self, frame: Any, column: str) -> Any:
         """Rows with a unique key in an order and partitions that depend on nothing else."""
-        return frame.repartition(column).sortWithinPartitions(column)
+        return frame.repartition(_quoted(column)).sortWithinPartitions(_quoted(column))
 
     def map_batches(self, frame: Any, task: Task, schema: pa.Schema) -> Any:
         """What a task gives for each partition."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        return frame.mapInArrow(_Quiet(task), from_arrow_schema(schema))
+        names = list(frame.columns)
+        if not any("." in name or "`" in name for name in names):
+            return frame.mapInArrow(_Quiet(task), from_arrow_schema(schema))
+        # mapInArrow would look for fields of a column where its name has a dot.
+        numbered = frame.toDF(*(f"column {place}" for place in range(len(names))))
+        return numbered.mapInArrow(_Quiet(task, names), from_arrow_schema(schema))
 
     def order_randomly(self, frame: Any, key: str, parts: int) -> Any:
         """All rows in a random order, given a random number in each: its hash names the part, and parts are sorted."""
@@ -112,22 +134,25 @@ class Spark(Engine):
 
     def write(self, frame: Any, folder: Path) -> list[Path]:
         """Write the rows, one file per partition; the files in the order of the partitions."""
+        self._refuse_without_checksums()
         with _refusing():
             frame.write.parquet(_uri(folder))
         return sorted(path for path in folder.iterdir() if path.name.startswith("part-"))
 
     def count(self, frame: Any) -> int:
         """Number of rows."""
-        return int(frame.count())
+        with _refusing():
+            return int(frame.count())
 
     def most_rows(self, frame: Any, column: str) -> tuple[int, int]:
         """How many rows have nothing in a column, and how many the most frequent value has."""
         from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
-        counted = frame.groupBy(column).agg(F.count(F.lit(1)).alias("rows"))
-        blank = F.max(F.when(F.col(column).isNull(), F.col("rows")))
-        most = F.max(F.when(F.col(column).isNotNull(), F.col("rows")))
-        row = counted.agg(blank.alias("blank"), most.alias("most")).toArrow().to_pylist()[0]
+        counted = frame.groupBy(F.col(_quoted(column)).alias("one")).agg(F.count(F.lit(1)).alias("rows"))
+        blank = F.max(F.when(F.col("one").isNull(), F.col("rows")))
+        most = F.max(F.when(F.col("one").isNotNull(), F.col("rows")))
+        with _refusing():
+            row = counted.agg(blank.alias("blank"), most.alias("most")).toArrow().to_pylist()[0]
         return int(row["blank"] or 0), int(row["most"] or 0)
 
     def sum(self, items: Sequence[bytes], part: Callable[[bytes], Any], *, add: bool = False) -> list[Any]:
@@ -173,14 +198,17 @@ class _Named:
 class _Quiet:
     """A task as Spark runs it; what it refuses is said in a form that can be found again."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, names: list[str] | None = None) -> None:
         self._task = task
+        self._names = names
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         number = context.partitionId() if context is not None else 0
+        if self._names is not None:
+            batches = (pa.RecordBatch.from_arrays(batch.columns, names=self._names) for batch in batches)
         try:
             yield from self._task(number, batches)
         except DiscreetError as error:
@@ -240,4 +268,10 @@ class _refusing:  # noqa: N801  # reads like a statement where it is used
 
 
 def _uri(path: Path) -> str:
-    return path.resolve().as_uri()
+    """The address of a path; Hadoop takes every character for itself, so none is escaped."""
+    return f"file://{path.resolve()}"
+
+
+def _quoted(column: str) -> str:
+    """The name of a column where Spark would read dots and backticks in it."""
+    return "`" + column.replace("`", "``") + "`"

@@ -27,14 +27,15 @@ def over_parts(release: Release, work: Work, *, add: bool = False) -> list[Any] 
 
     Worked out where the engine reads the parts; None when that is here, and there is nothing to gain.
     """
-    if not lies_elsewhere(release):
+    if not lies_elsewhere(release) or release.path is None:
         return None
     files = release.manifest.files
     starts = accumulate((0, *(file.rows for file in files)))
     parts = [f"{start}/{file.name}" for start, file in zip(starts, files, strict=False)]
     # What a part need not know grows with the number of parts, and every task takes along what it knows.
     known = replace(release.manifest, files=(), content=None, additions=(), signature=None)
-    found: list[Any] | None = release.engine.over_parts(parts, _OfPart(known, str(release.path), work), add=add)
+    folder = str(release.path.absolute())  # executors work in folders of their own
+    found: list[Any] | None = release.engine.over_parts(parts, _OfPart(known, folder, work), add=add)
     return found
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from discreet import limits
-from discreet.engines import Local
+from discreet.engines import Engine, Local
 from discreet.engines.local import available_cores
 from discreet.errors import ManifestError, ReleaseError
 from discreet.manifest.checks import mapping, text, whole
@@ -73,15 +73,20 @@ def manifest_of_folder(folder: Path) -> bytes:
     raise ReleaseError(f"{folder} is not a release: it has no {MANIFEST_NAME}, which is written last")
 
 
-def check_files(folder: Path, files: tuple[PartFile, ...], present: list[str]) -> None:
-    """Refuse a folder whose parts are not those of its manifest, by name and by SHA-256."""
+def check_files(folder: Path, files: tuple[PartFile, ...], present: list[str], engine: Engine | None = None) -> None:
+    """Refuse a folder whose parts are not those of its manifest, by name and by SHA-256.
+
+    Parts are read where the engine reads them.
+    """
     if not files:
         raise ManifestError(f"{folder.name} does not match its manifest: that is the manifest of a single file")
     listed = {file.name for file in files}
     for name in sorted(listed ^ (set(present) - (being_appended(folder) - listed))):
         what = "is missing" if name in listed else "is not in the manifest"
         raise ManifestError(f"{folder.name} does not match its manifest: {name} {what}")
-    found = Local(available_cores()).map_batches(files, lambda file: _sha256(folder / file.name))
+    read, names = _Sha256(str(folder.absolute())), [file.name for file in files]
+    there = None if engine is None else engine.over_parts(names, read, add=False)
+    found = Local(available_cores()).map_batches(names, read) if there is None else there
     for file, sha256 in zip(files, found, strict=True):
         if sha256 != file.sha256:
             raise ManifestError(
@@ -107,6 +112,16 @@ def check_rows(folder: Path, files: tuple[PartFile, ...], rows: Mapping[str, int
                 f"{folder.name} does not match its manifest: {file.name} has {rows[file.name]} rows "
                 f"where {file.rows} were released"
             )
+
+
+@dataclass(frozen=True)
+class _Sha256:
+    """Of a part of a folder, by its name."""
+
+    folder: str
+
+    def __call__(self, name: str) -> str:
+        return _sha256(Path(self.folder) / name)
 
 
 def _sha256(path: Path) -> str:

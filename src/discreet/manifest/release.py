@@ -142,7 +142,7 @@ class Release:
     def _open_folder(cls, folder: Path, engine: Engine | None) -> Self:
         document = parsed(manifest_of_folder(folder))
         manifest = Manifest.from_dict(document)
-        check_files(folder, manifest.files, part_names(folder))
+        check_files(folder, manifest.files, part_names(folder), engine)
         table = FolderTable(folder, [file.name for file in manifest.files])
         check_rows(folder, manifest.files, {part.name: part.table.rows for part in table.parts})
         if table.schema.names != [column.name for column in manifest.columns]:

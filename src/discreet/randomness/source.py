@@ -92,8 +92,8 @@ class Randomness:
         return source
 
     def key(self) -> StreamKey:
-        """A key for a work in many partitions: fresh, or that of the seed."""
-        return StreamKey.fresh() if self._seed is None else StreamKey.of_seed(self._seed)
+        """A key for a work in many partitions: fresh, or the next that the seed gives."""
+        return StreamKey.fresh() if self._seed is None else StreamKey.of_seed(int.from_bytes(self.bytes(16).tobytes()))
 
     @property
     def secure(self) -> bool:

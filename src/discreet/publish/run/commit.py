@@ -85,15 +85,15 @@ def recover(output: Path) -> None:
             finish(output)
         else:
             waiting.unlink()
-    _remove(temporary_path(output))
+    remove(temporary_path(output))
     if replaced_path(output).is_dir():  # a folder that was to be replaced
         if os.path.lexists(output):
-            _remove(replaced_path(output))
+            remove(replaced_path(output))
         else:
             replaced_path(output).rename(output)
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
     """A file or a folder that did not get its name.
 
     Executors that outlive a killed driver may go on writing into its folder for a moment: then it is tried again.

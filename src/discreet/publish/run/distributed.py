@@ -22,7 +22,6 @@ import os
 import pickle
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +37,7 @@ from discreet.manifest.digest import Content, ContentDigest, PartDigest
 from discreet.manifest.folder import FolderTable
 from discreet.manifest.parts import PartFile
 from discreet.manifest.signature import SigningKey
+from discreet.publish.run.commit import remove
 from discreet.publish.run.folder_output import FolderOutput, with_files
 from discreet.publish.run.layout import Layout
 from discreet.publish.run.spark_types import cast_batch, spark_schema
@@ -52,10 +52,11 @@ _TASK = "task"
 
 @dataclass(frozen=True)
 class Shared:
-    """What every task knows: the layout, and the manifest as far as it is known. It lies in a file."""
+    """What every task knows: the layout, the manifest as far as it is known, the types of parts. It lies in a file."""
 
     layout: Layout
     manifest: Manifest
+    types: pa.Schema
 
     def write(self, path: Path) -> str:
         """Write it down; its SHA-256, by which a task makes sure that it reads the same."""
@@ -131,9 +132,9 @@ class Retype:
         shared, file = Shared.read(self.path, self.sha256), Path(os.fsdecode(place))
         layout, part = shared.layout, Release(shared.manifest, FolderTable(file.parent, [file.name]))
         made = file.with_name(f"{file.stem}.{uuid.uuid4().hex}.parquet")
-        with pq.ParquetWriter(made, layout.released) as writer:
+        with pq.ParquetWriter(made, shared.types) as writer:
             for batch in part.coded():
-                writer.write_batch(layout.decode(cast_batch(batch, layout.coded)))
+                writer.write_batch(cast_batch(layout.decode(cast_batch(batch, layout.coded)), shared.types))
         return os.fsencode(made)
 
 
@@ -186,7 +187,7 @@ class SparkRun:
     def publish(self, manifest: Manifest, rows: int, signing_key: SigningKey | None = None) -> Release:
         """Carry it out: so many rows were read, and the manifest is completed here."""
         task = self.target.folder / _TASK
-        sha256 = Shared(self.layout, manifest).write(task)
+        sha256 = Shared(self.layout, manifest, self.types).write(task)
         files = self._ordered(task, sha256, rows) if manifest.order == "shuffle" else self._kept(task, sha256)
         self._check_rows("published", files, rows)
         before = self.target.kept()
@@ -202,7 +203,7 @@ class SparkRun:
         done = self._digested(task, sha256, places)
         _check_kept(before, done)
         task.unlink()
-        _remove(self.target.folder / "parts")
+        remove(self.target.folder / "parts")
         content = Content.of(_forms(manifest, places[-1]), [part for _, part in done])
         complete = with_files(replace(manifest, content=content), tuple(file for file, _ in done))
         return self.target.commit(complete if signing_key is None else complete.signed(signing_key))
@@ -224,7 +225,7 @@ class SparkRun:
         ordered = self.engine.order_randomly(self.engine.read(files, staging), ORDER, parts)
         released = self.engine.map_batches(ordered, Decode(str(task), sha256), spark_schema(self.layout.released))
         found = self.engine.write(released, self.target.folder / "parts")
-        _remove(staging)
+        remove(staging)
         return found
 
     def _retyped(self, task: Path, sha256: str, files: list[Path]) -> list[Path]:
@@ -254,11 +255,3 @@ def _check_kept(before: Mapping[Path, PartFile], done: list[tuple[PartFile, Part
 
 def _forms(manifest: Manifest, place: Path) -> Any:
     return Release(manifest, FolderTable(place.parent, [place.name])).forms()
-
-
-def _remove(folder: Path) -> None:
-    """What Spark leaves beside the parts it wrote."""
-    with suppress(FileNotFoundError):
-        for path in folder.iterdir():
-            path.unlink()
-        folder.rmdir()

@@ -16,7 +16,8 @@ from discreet.manifest import Release
 from discreet.manifest.folder import FolderTable
 from discreet.manifest.signature import SigningKey
 from discreet.manifest.tables import PARQUET, ParquetTable, TableFile
-from discreet.publish.run.distributed import SparkRun
+from discreet.publish.plan import Plan
+from discreet.publish.run.distributed import ORDER, SparkRun
 from discreet.publish.run.folder_output import FolderOutput
 from discreet.publish.run.sources import Source
 from discreet.publish.run.spark_types import spark_schema
@@ -64,6 +65,7 @@ def spark_source(engine: Spark, source: Any) -> Source:
     path = arguments.path(source, "source", ReleaseError)
     if not path.exists():
         raise ReleaseError(f"there is no file or folder {path} that this machine and Spark's executors can read")
+    engine.check_path(path)
     if path.is_dir():
         table = FolderTable(path)
         frame = engine.read([path / part.name for part in table.parts], path)
@@ -75,6 +77,16 @@ def spark_source(engine: Spark, source: Any) -> Source:
 
 class SparkWork(Work):
     """One run over a table on Spark."""
+
+    def __init__(self, source: Source, plan: Plan, output: Path | None) -> None:
+        # Executors work in folders of their own.
+        super().__init__(source, plan, None if output is None else output.absolute())
+        if self.output is not None:
+            self._table.engine.check_path(self.output)
+        if ORDER in self.layout.source_columns:
+            raise ReleaseError(
+                f'a column cannot be called "{ORDER}" on Spark, where rows are put in order by that name'
+            )
 
     def open_output(self, *, overwrite: bool, key: SigningKey | None = None) -> Output:
         """A folder; nothing else can be written by many machines."""
@@ -116,7 +128,7 @@ class SparkWork(Work):
     def _frame(self) -> Any:
         """The columns that are read, in partitions that are the same in every attempt."""
         columns, person = self.layout.source_columns, self.plan.budget.person
-        frame = self._table.frame.select(*(f"`{name}`" for name in columns))
+        frame = self._table.engine.select(self._table.frame, columns)
         if self._table.path is not None:
             return frame
         if person is None or (self.plan.budget.rows_per_person or 1) != 1:

@@ -42,6 +42,7 @@ from discreet.publish.run.recognition import TruthDigest, read_key
 from discreet.publish.run.row_designs import with_designs_read
 from discreet.publish.run.shuffle import Shuffler
 from discreet.publish.run.sources import Source, open_source
+from discreet.publish.run.spark_types import cast_batch
 from discreet.publish.run.targets import check_output
 from discreet.publish.run.text_cells import check_csv_labels, check_spreadsheet_safe, marked
 from discreet.publish.run.writing import Output, open_output
@@ -131,6 +132,14 @@ class Work:
         """The batch with its public text as it is written."""
         return marked(batch, self.plan.public) if self._spreadsheet_safe else batch
 
+    def _as_before(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch with its public cells in the types of the release that is added to, by which they are digested."""
+        if self.earlier is None:
+            return batch
+        public = set(self.plan.public)
+        there = [self.earlier.schema.field(one.name) if one.name in public else one for one in batch.schema]
+        return cast_batch(batch, pa.schema(there))
+
     def open_output(self, *, overwrite: bool, key: SigningKey | None = None) -> Output:
         """What the released batches go to."""
         if self.appends and self.output is not None:
@@ -191,7 +200,8 @@ class Work:
 
     def content_digest(self) -> ContentDigest:
         """What takes in the coded batches in the order in which they are published."""
-        forms = column_forms(self.layout.released, self.layout.reports, text=self._writes_csv)
+        types = self.layout.released if self.earlier is None else self.earlier.schema
+        forms = column_forms(types, self.layout.reports, text=self._writes_csv)
         return ContentDigest(forms) if self.earlier is None else self.earlier.digest(forms)
 
     def spending(self, book: Ledger | None) -> Spending | None:
@@ -215,7 +225,7 @@ class Work:
         with closing(self._reports(chance, progress)) as batches, Beside(threads=self._third_thread) as beside:
             for batch in batches:
                 going = self._marked(batch)
-                beside.call(digest.update, going)  # hashing leaves the interpreter to others
+                beside.call(digest.update, self._as_before(going))  # hashing leaves the interpreter to others
                 target.write(self.layout.decode(going))
         if self._truths is not None and self._spending is not None:  # before anybody else can see it
             self._spending.recognise(self._truths.digests(), stacklevel=3)
