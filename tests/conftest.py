@@ -10,6 +10,7 @@ os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="discreet-tests-")
 # Many tests release the same few rows; the ledger knows them again where a test asks for it.
 os.environ["DISCREET_LEDGER_KEY"] = ""
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.parts import NOT_RUN
@@ -17,6 +18,18 @@ from tests.parts import NOT_RUN
 # Examples are derived from the test itself, so that a run gives the same answer everywhere.
 settings.register_profile("discreet", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("discreet")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """A file stays on one worker, and with it what its tests share; so do all tests of Spark, with one cluster."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            return "tests/spark" if nodeid.startswith("tests/spark/") else super()._split_scope(nodeid)
+
+    return ByFile(config, log)
 
 
 def pytest_terminal_summary(terminalreporter):
