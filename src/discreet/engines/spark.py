@@ -33,9 +33,10 @@ _CHECKSUMS = (
 )
 #: Results that are added up at once, and that come to the driver.
 AT_ONCE = 32
+#: What makes a pattern of a path that Spark reads.
+_PATTERN = re.compile(r"[*?\[\]{}\\]")
 #: How an error of ours is found in what Spark says about a failed task.
 _MARK = "discreet-refused"
-_PATTERN = re.compile(r"[*?\[\]{}\\]")
 _REFUSED = re.compile(_MARK + r" (\w+): (.*?) " + _MARK, re.DOTALL)
 
 

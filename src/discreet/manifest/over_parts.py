@@ -27,8 +27,9 @@ def over_parts(release: Release, work: Work, *, add: bool = False) -> list[Any] 
 
     Worked out where the engine reads the parts; None when that is here, and there is nothing to gain.
     """
-    if not lies_elsewhere(release) or release.path is None:
+    if not lies_elsewhere(release):
         return None
+    assert release.path is not None  # else it would lie nowhere
     files = release.manifest.files
     starts = accumulate((0, *(file.rows for file in files)))
     parts = [f"{start}/{file.name}" for start, file in zip(starts, files, strict=False)]

@@ -41,11 +41,12 @@ def spreadsheet_safe(cells: pa.Array) -> pa.Array:
 
 
 def _text(column: pa.Array, name: str) -> pa.Array:
+    plain = without_dictionary(column)
     try:
-        return without_dictionary(column).cast(pa.large_string())
+        return plain.cast(pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise ReleaseError(
-            f'column "{name}" holds {column.type}, which a CSV file cannot hold; write .parquet'
+            f'column "{name}" holds {plain.type}, which a CSV file cannot hold; write .parquet'
         ) from None
 
 
