@@ -25,13 +25,6 @@ mpl.use("agg")
 PLACES = Metric.points(range(20), np.random.default_rng(0).uniform([40, -100], [41, -99], (20, 2)), "haversine")
 
 
-@pytest.fixture(autouse=True)
-def _no_screen():
-    """Figures of a failed test do not stay open."""
-    yield
-    pyplot.close("all")
-
-
 @pytest.mark.parametrize("ending", ["png", "svg"])
 def test_every_picture_is_written(tmp_path, ending):
     """A channel, error curves, a map and trade-off curves."""
