@@ -3,24 +3,50 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PAPER  ?= holohan2017
+PART   ?=
 
-.PHONY: install demo test lint docs tutorials test-oldest bench fuzz reproduce clean
+.PHONY: help install demo quick test lint docs tutorials test-oldest bench fuzz reproduce clean
 
-$(BIN)/.installed: pyproject.toml
+help:                     ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "discreet needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+
+# Three stages of one environment: the package alone, the tools of the short loop, and everything that the tests need.
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+$(BIN)/.package: pyproject.toml | $(BIN)/python
+	$(INSTALL) .
 	touch $@
+$(BIN)/.tools: pyproject.toml | $(BIN)/python
+	$(INSTALL) '.[test]'
+	touch $@ $(BIN)/.package
+$(BIN)/.installed: pyproject.toml | $(BIN)/python
+	$(INSTALL) '.[dev]'
+	touch $@ $(BIN)/.package $(BIN)/.tools
 
-install: $(BIN)/.installed ## the virtual environment with everything that tests need
+install: $(BIN)/.installed ## the virtual environment with everything that the tests need
 
-demo: $(BIN)/.installed   ## plan, release, estimate and audit a real survey; writes into demo/
+demo: $(BIN)/.package     ## plan, release, estimate and audit a real survey; writes into demo/
 	$(BIN)/discreet demo --output demo --overwrite
 
-test: lint                ## every test, with doctests of code and documentation, and the site
+# Style of the files that differ from main's newest commit or are new, architecture and contracts.
+CHANGED = $$(git diff --name-only --diff-filter=d HEAD -- '*.py'; git ls-files --others --exclude-standard -- '*.py')
+quick: $(BIN)/.tools      ## the short loop: style of changed files, architecture and contract tests, without root, in about a minute
+	@files="$(CHANGED)"; [ -z "$$files" ] || { $(BIN)/ruff check $$files && $(BIN)/ruff format --check $$files; }
+	$(BIN)/python -m pytest -n 2 tests/architecture tests/mechanisms/test_contract.py tests/estimate/test_result_contract.py
+
+ifeq ($(PART),)
+test: lint                ## every test, with doctests of code and pages, and the site; PART=estimate: the tests of one folder
 	@sh tests/install_parts
 	$(BIN)/python -m pytest -n 2
 	$(MAKE) docs
+else
+test: $(BIN)/.installed
+	@sh tests/install_parts
+	$(BIN)/python -m pytest -n 2 $(wildcard tests/$(PART) src/discreet/$(PART))
+endif
 
 lint: $(BIN)/.installed   ## style and types
 	$(BIN)/ruff check .
