@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import accumulate
 from typing import Any, ClassVar, Self
 
@@ -18,6 +19,7 @@ from discreet.mechanisms.integers import weight
 from discreet.mechanisms.record import RecordMechanism
 from discreet.mechanisms.unbiased import UnbiasedResponse
 from discreet.privacy import Guarantee
+from discreet.privacy.bounds import round_up
 from discreet.randomness import Randomness, resolve
 
 #: Chances are whole multiples of 2 to minus this.
@@ -83,8 +85,16 @@ class OneNumberResponse(RecordMechanism):
 
     @property
     def guarantee(self) -> Guarantee:
-        """About a record: that of the number which is protected least."""
-        return Guarantee(max(part.guarantee.epsilon for part in self.parts), unit="record")
+        """About a record: ε of the number that is protected least; δ and exposure as often as each number is drawn."""
+        each = [part.guarantee for part in self.parts]
+        shares = [Fraction(chance, 1 << CHANCE_BITS) for chance in self.chances]
+        return Guarantee(
+            max(one.epsilon for one in each),
+            delta=round_up(sum(share * Fraction(one.delta) for share, one in zip(shares, each, strict=True))),
+            unit="record",
+            exposure=round_up(sum(share * Fraction(one.exposure) for share, one in zip(shares, each, strict=True))),
+            caveats=tuple(dict.fromkeys(caveat for one in each for caveat in one.caveats)),
+        )
 
     def view(self, *columns: int) -> UnbiasedResponse:
         """What one number goes through where it is drawn; no two are ever reported together."""
