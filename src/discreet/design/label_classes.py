@@ -68,7 +68,7 @@ def label_classes(
     bound = problem.bound(weights, criterion)
     matrix = problem.channel(weights)
     mechanism = ChannelResponse.private(matrix, epsilon)
-    value = float(CRITERIA[criterion](sum(_informations(X, B, mechanism.matrix().T))))
+    value = float(CRITERIA[criterion](np.sum(list(_informations(X, B, mechanism.matrix().T)), axis=0)))
     plain = float(CRITERIA[criterion](problem.information(problem.generalized())))
     notes = [
         f"generalised response (k-RR) has {plain:.6g}: the optimum is better by a factor of {plain / value:.4g}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
@@ -87,13 +87,17 @@ class OneNumberResponse(RecordMechanism):
     def guarantee(self) -> Guarantee:
         """About a record: ε of the number that is protected least; δ and exposure as often as each number is drawn."""
         each = [part.guarantee for part in self.parts]
-        shares = [Fraction(chance, 1 << CHANCE_BITS) for chance in self.chances]
+
+        def drawn(figures: Iterable[float]) -> float:
+            shares = zip(self.chances, figures, strict=True)
+            return round_up(sum((chance * Fraction(x) for chance, x in shares), Fraction(0)) / (1 << CHANCE_BITS))
+
         return Guarantee(
             max(one.epsilon for one in each),
-            delta=round_up(sum(share * Fraction(one.delta) for share, one in zip(shares, each, strict=True))),
-            unit="record",
-            exposure=round_up(sum(share * Fraction(one.exposure) for share, one in zip(shares, each, strict=True))),
-            caveats=tuple(dict.fromkeys(caveat for one in each for caveat in one.caveats)),
+            drawn(one.delta for one in each),
+            "record",
+            drawn(one.exposure for one in each),
+            tuple(dict.fromkeys(caveat for one in each for caveat in one.caveats)),
         )
 
     def view(self, *columns: int) -> UnbiasedResponse:
