@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -88,3 +90,64 @@ def test_exact_records_and_earlier_sampling_cost():
     assert float(inflated.trade_off(0.95)) == 0.0
     earlier = ZeroInflatedLaplace(box, 2.0, 0.1, sampling="52-bit")
     assert 0 < float(inflated.trade_off(0.09) - earlier.trade_off(0.09)) < 5 * earlier.sampling_slack
+
+
+def in_high_precision(alpha, c):
+    """β(α) = b(h), b(−h) = α, by bisection with 60 digits on the formulas of the theorem."""
+    with localcontext(Context(prec=60)):
+        c, goal = Decimal(c), Decimal(alpha)
+
+        def b(h):
+            root = (2 + h * h).sqrt()
+            s = h + root if h >= 0 else 2 / (root - h)
+            return (-c / s).exp() / (1 + 2 / (s * s))
+
+        low, high = Decimal(-(10**12)), Decimal(10**12)
+        for _ in range(260):
+            middle = (low + high) / 2
+            low, high = (middle, high) if b(-middle) > goal else (low, middle)
+        return Fraction(b(low)), Fraction(b(high))
+
+
+@pytest.mark.parametrize("c", [1e-6, 0.05, 0.5025, 1.0, 3.0, 30.0, 200.0])
+def test_the_bound_is_never_above_the_truth_and_hardly_below(c):
+    """Rounded down: against an independent computation with 60 digits, at ends and in the middle."""
+    rng = np.random.default_rng(5)
+    alphas = [1e-300, 1e-12, 0.02, 0.5, 1 - 1e-9, *rng.random(20), *(10 ** rng.uniform(-15, 0, 20))]
+    for alpha, found in zip(alphas, trade_off_bound(alphas, c), strict=True):
+        low, high = in_high_precision(alpha, c)
+        assert Fraction(found) <= high
+        assert float(low) * (1 - 1e-10) - 1e-300 <= found
+
+
+@pytest.mark.parametrize(("zero", "bound"), [(0.0, True), (0.1, True), (0.3, True), (0.1, False)])
+def test_zero_inflation_is_rounded_down_too(zero, bound):
+    """(1 − δ₀) f(α/(1 − δ₀)) in fractions is never below what is returned."""
+    mechanism = ZeroInflatedLaplace(Box(0, 0.7), 1.0, zero)
+    for alpha in np.random.default_rng(6).random(40) * (1 - zero):
+        keep = 1 - Fraction(zero)
+        inner = Fraction(alpha) / keep
+        if bound:
+            with localcontext(Context(prec=60)):
+                exact = keep * in_high_precision(Decimal(inner.numerator) / inner.denominator, mechanism.ratio())[1]
+        else:
+            exact = keep * laplace_misses(inner, mechanism.ratio())
+        found = float(mechanism.trade_off(alpha, bound=bound))
+        assert Fraction(found) <= exact + Fraction(1, 10**50)
+        assert found >= float(exact) * (1 - 1e-10) - 1e-12
+
+
+def laplace_misses(alpha, c):
+    """The curve of the Laplace mechanism with 60 digits."""
+    with localcontext(Context(prec=60)):
+        mu, a = Decimal(2).sqrt() * Decimal(c), Decimal(alpha.numerator) / alpha.denominator
+        if 2 * a < (-mu).exp():
+            return Fraction(1 - mu.exp() * a)
+        return Fraction((-mu).exp() / (4 * a) if a <= Decimal("0.5") else (-mu).exp() * (1 - a))
+
+
+@pytest.mark.parametrize("c", [5.0, 50.0, 300.0])
+def test_large_noise_ratios_are_rounded_down_in_one_dimension(c):
+    """The rounding of √2 c, which an exponential multiplies, stays on the safe side."""
+    for alpha in (math.exp(-math.sqrt(2) * c) * np.array([0.1, 0.3, 0.49, 0.51, 0.7, 2.0, 100.0])).tolist():
+        assert Fraction(float(trade_off_exact(alpha, c, 1))) <= laplace_misses(Fraction(alpha), c)

@@ -170,3 +170,69 @@ def test_a_promise_about_an_attribute_is_none_about_a_person():
     assert (
         mechanism.record_guarantee.for_person(1).delta == mechanism.record_guarantee.delta > mechanism.guarantee.delta
     )
+
+
+REASSURING = ("without exception", "No report ever proves")
+
+
+@given(
+    st.one_of(st.floats(0, 60), st.just(math.inf), st.sampled_from([5.0, 5.0000001, 32.0])),
+    st.sampled_from([0.0, 1e-12, 0.3, 1.0]),
+    st.sampled_from([0.0, 1e-12, 0.3, 1.0]),
+    st.sampled_from(["value", "label", "attribute", "record", "person"]),
+)
+def test_no_closing_sentence_is_untrue(epsilon, delta, exposure, unit):
+    """Reassured is only where ε is finite and at most 5, and neither δ nor exposure is above 0."""
+    text = Guarantee(epsilon, delta, unit, exposure).explain(people=1000)
+    holds = epsilon <= 5 and delta == 0 and exposure == 0
+    assert all((part in text) == holds for part in REASSURING)
+    assert ("EXPOSURE" in text) == (exposure > 0)
+    assert ("This can fail" in text) == (delta > 0)
+    assert ("NO finite ε" in text) == math.isinf(epsilon)
+    assert ("close to proving" in text) == (5 < epsilon < math.inf and delta == 0 and exposure == 0)
+
+
+def test_no_closing_sentence_is_untrue_for_mechanisms_and_what_is_made_of_them():
+    """Identity channels, compositions, persons with several rows, and numbers of which one is reported."""
+    from discreet.mechanisms import BinaryResponse, OneNumberResponse, UnbiasedResponse
+
+    identity = BinaryResponse.direct().guarantee
+    exact = UnbiasedResponse([[1, 0], [0, 1]], points=[0, 1], values=[0, 1])
+    coin = UnbiasedResponse([[3, 1], [1, 3]], points=[0, 1], values=[-0.5, 1.5])
+    half = 1 << 31
+    for guarantee, exposure in (
+        (identity, 1.0),
+        (identity.compose(Guarantee(1.0)), 1.0),
+        (Guarantee(1.0).for_person(6), 0.0),
+        (Guarantee(3.0).compose(Guarantee(3.0)), 0.0),
+        (OneNumberResponse([exact, exact], [half, half]).guarantee, 1.0),
+        (OneNumberResponse([exact, coin], [half, half]).guarantee, 0.5),
+    ):
+        assert guarantee.exposure == exposure
+        assert not any(part in guarantee.explain() for part in REASSURING)
+    assert all(part in OneNumberResponse([coin, coin], [half, half]).guarantee.explain() for part in REASSURING)
+
+
+@given(levels, chances, chances, st.integers(1, 50))
+def test_a_person_of_one_column_is_protected_in_that_column_alone(epsilon, delta, exposure, rows):
+    """All rows of the person, no other column: in what is protected, and in the caveats, also after composition."""
+    record = Guarantee(epsilon, delta, "record", exposure).for_person(rows)
+    assert "all private columns" in record.explain()
+    assert record.caveats == ()
+    for unit in ("value", "label"):
+        column = Guarantee(epsilon, delta, unit, exposure).for_person(rows)
+        assert column.unit == "person"
+        assert (column.epsilon, column.delta, column.exposure) == (record.epsilon, record.delta, record.exposure)
+        for one in (column, column.compose(record), Guarantee.from_dict(column.to_dict()), column.for_person(1)):
+            assert "Not covered: the other columns of that person." in one.explain()
+            assert "all private columns" not in one.explain()
+
+
+@given(st.lists(st.tuples(levels, chances, chances), min_size=1, max_size=5))
+def test_exposure_survives_composition(parts):
+    """The chance that one of several independent reports proves its answer, never below that of any part."""
+    whole = Guarantee.composed(Guarantee(e, d, "value", x) for e, d, x in parts)
+    exact = 1 - math.prod((1 - Fraction(x) for _, _, x in parts), start=Fraction(1))
+    assert Fraction(whole.exposure) >= exact
+    assert whole.exposure <= float(exact) + 1e-12
+    assert whole.exposure >= max(x for _, _, x in parts)

@@ -175,7 +175,7 @@ def _finished(
     others: tuple[Alternative, ...],
 ) -> Design[BinaryResponse]:
     value = float(variance(mechanism.p00, mechanism.p11, at))
-    certificate = Optimality(value, float(variance(*ideal, at)), statement)
+    certificate = Optimality.checked(value, float(variance(*ideal, at)), statement)
     return Design(mechanism, value, certificate, tuple(notes), _measure_at(at, known), others)
 
 
@@ -234,7 +234,7 @@ def _interval(epsilon: float, delta: float, low: float, high: float, *, nothing_
         for point, worst in sorted(ends, key=lambda end: end[1])
         if worst > found.value * (1 + float(_TIE))
     )
-    return Design(mechanism, value, Optimality(value, bound, statement), notes, measure, others)
+    return Design(mechanism, value, Optimality.checked(value, bound, statement), notes, measure, others)
 
 
 def point_of(found: Minimax, exp_epsilon: Fraction, delta: Fraction) -> Point:
@@ -304,7 +304,8 @@ def _four_reports(epsilon: float, delta: float, low: float, high: float) -> Desi
         "no (ε, δ)-private channel with any number of reports has a smaller efficient variance: every one is a "
         "garbling of this channel (Kairouz, Oh and Viswanath 2017)"
     )
-    certificate, others = Optimality(float(value), float(bound), statement), _others(epsilon, asked, at, FOUR_REPORTS)
+    certificate = Optimality.checked(float(value), float(bound), statement)
+    others = _others(epsilon, asked, at, FOUR_REPORTS)
     return Design(mechanism, float(value), certificate, notes, _measure_at(at, (low, high)), others)
 
 

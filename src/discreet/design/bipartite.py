@@ -70,7 +70,7 @@ def bipartite(
     mechanism = BipartiteResponse(size, near, epsilon, nearest_reports(losses, near))
     # Exact division of integers first: with a large ε the weights themselves exceed a float.
     value = float(_value(ranking, mechanism))
-    bound = min(float(by_number[best - 1]), value)
+    bound = float(by_number[best - 1])
     statement = "all numbers of near reports of a bipartite response were compared"
     if near != best:
         statement += (
@@ -79,7 +79,7 @@ def bipartite(
     return MetricDesign(
         mechanism,
         value,
-        Optimality(value, bound, statement),
+        Optimality.checked(value, bound, statement),
         _notes(mechanism),
         MEASURE,
         domain=losses,

@@ -103,13 +103,13 @@ def expected_error(
         mechanism = ChannelResponse(rows)
     errors = (losses * mechanism.matrix()).sum(axis=1)
     value = float(errors.max() if worst else weights @ errors)
-    bound = min(_dual_bound(costs, math.exp(epsilon), multipliers) * scale, value)
+    bound = _dual_bound(costs, math.exp(epsilon), multipliers) * scale
     which = "largest expected error over truths" if worst else "expected error"
     statement = f"no ε-private channel at all has a smaller {which}, by the dual of the linear programme"
     return MetricDesign(
         mechanism,
         value,
-        Optimality(value, bound, statement),
+        Optimality.checked(value, bound, statement),
         _notes(channel, losses, weights),
         WORST_MEASURE if worst else MEASURE,
         domain=declared,

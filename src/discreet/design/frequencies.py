@@ -83,8 +83,8 @@ def frequencies(domain: int | FiniteDomain, epsilon: float, *, criterion: str = 
         certificate = Optimality(best, best, "no generalised, Singer or Paley design for as many values has less")
     else:
         measure = f"n × the variances of all {size:,} frequencies together, at the worst distribution"
-        bound = min(total_variance_bound(size, epsilon), best)
-        certificate = Optimality(best, bound, _statement(best, bound))
+        bound = total_variance_bound(size, epsilon)
+        certificate = Optimality.checked(best, bound, _statement(best, bound))
     return Design(chosen, best, certificate, _notes(chosen, value, plain_value), measure)
 
 
@@ -92,7 +92,7 @@ def _nothing_better(plain: GeneralizedResponse, epsilon: float) -> Design[Finite
     """Generalised response where it reaches the bound and a block design would have e^ε times as many reports."""
     value, bound = plain_total(plain), total_variance_bound(plain.size, epsilon)
     measure = f"n × the variances of all {plain.size:,} frequencies together, at the worst distribution"
-    certificate = Optimality(value, min(bound, value), _statement(value, min(bound, value)))
+    certificate = Optimality.checked(value, bound, _statement(value, bound))
     return Design(plain, value, certificate, ("generalised response reaches the bound of all mechanisms",), measure)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -24,6 +25,8 @@ from discreet.design.label_criteria import (
     checked_link,
     checked_small_delta,
     label_problem,
+    on_rows_used,
+    thinned,
     two_report_variance,
 )
 from discreet.design.minimax import EdgeProblem
@@ -37,8 +40,6 @@ from discreet.privacy.bounds import exp_bounds
 _MAX_RANGE_COEFFICIENTS = 10
 #: A proven bound of a regret above this says little and is left out.
 _LARGEST_TOLD_REGRET = 10.0
-#: Rows on which criteria are averaged; more covariates than this are thinned evenly.
-MAX_ROWS = 20_000
 
 
 def label(
@@ -102,22 +103,17 @@ def label(
             )
         return label_classes(epsilon, delta, covariates, coefficients, link, criterion, classes)
     assumed = None if coefficients is None else _assumed(coefficients)
-    rows = None if covariates is None else thinned(checked_covariates(covariates))
+    rows = None if covariates is None else checked_covariates(covariates)
     if rows is None or assumed is None:
         return _without_assumptions(epsilon, delta, reports, covariates is None)
     if delta == 0 and reports == 4:
         raise PrivacyError("reports=4 needs delta > 0; with delta = 0 two reports are already optimal")
-    problem = label_problem(rows, assumed, link, criterion)
+    problem = label_problem(thinned(rows), assumed, link, criterion)
     if _is_range(coefficients):
-        return _anywhere(epsilon, delta, problem, reports)
-    return _four(epsilon, delta, problem) if reports == 4 else _two(epsilon, delta, problem)
-
-
-def thinned(X: Floats) -> Floats:
-    """At most MAX_ROWS rows, evenly spaced: criteria are averages over rows."""
-    if len(X) <= MAX_ROWS:
-        return X
-    return np.asarray(X[np.linspace(0, len(X) - 1, MAX_ROWS).round().astype(int)])
+        found = _anywhere(epsilon, delta, problem, reports)
+    else:
+        found = _four(epsilon, delta, problem) if reports == 4 else _two(epsilon, delta, problem)
+    return on_rows_used(found, len(rows), len(problem.covariates))
 
 
 def _is_range(coefficients: Any) -> bool:
@@ -170,6 +166,16 @@ def four_report_variance(exp_epsilon: float, delta: float, no: Floats, yes: Floa
         return np.asarray(1 / four_report_information(exp_epsilon * other, other, delta, smaller))
 
 
+def channel_variance(mechanism: ChannelResponse, no: Floats, yes: Floats) -> Floats:
+    """Inverse information about the prevalence in one answer through a finished channel of two truths."""
+    information = np.zeros(np.shape(no))
+    with np.errstate(divide="ignore", over="ignore"):
+        for a, b in zip(*mechanism.weights(), strict=True):
+            mixed = no * (a / mechanism.denominator) + yes * (b / mechanism.denominator)
+            information += ((b - a) / mechanism.denominator) ** 2 / mixed
+        return np.asarray(1 / information)
+
+
 def _middle(epsilon: float) -> Fraction:
     """A fraction within 1e-99 of e^ε."""
     low, high = exp_bounds(epsilon)
@@ -197,7 +203,7 @@ def _two(epsilon: float, delta: float, problem: LabelProblem) -> Design[BinaryRe
     if always:
         chosen = "warner" if "warner" in always else always[0]
         mechanism = rounded(epsilon, delta, lambda e: corners(e, asked)[chosen])
-        value = float(values[chosen].max())
+        value = float(problem.values(_variance_of(mechanism)).max())
         statement = (
             "no (ε, δ)-private design with two reports does better: the criterion falls in p00 and p11 and is concave "
             "along each tight edge, so a corner is optimal"
@@ -208,7 +214,7 @@ def _two(epsilon: float, delta: float, problem: LabelProblem) -> Design[BinaryRe
         if delta == 0:
             notes.insert(0, "with δ = 0 this design is best for every coefficient and link")
         measure = WORDS[problem.criterion] + (" (largest over the scenarios)" if len(best) > 1 else "")
-        certificate = Optimality(value, float(best.max()), statement)
+        certificate = Optimality.checked(value, float(best.max()), statement)
         others = _others({name: one for name, one in values.items() if name != chosen}, epsilon, delta)
         if delta > 0:
             least = problem.values(partial(four_report_variance, float(_middle(epsilon)), delta)).max()
@@ -235,8 +241,19 @@ def _minimax(
     notes = (f"no single design is best for all {len(best)} scenarios, so the worst relative regret was minimised",)
     others = _others({name: value / best - 1 for name, value in values.items()}, epsilon, delta)
     measure = f"Worst relative regret of: {WORDS[problem.criterion].lower()}"
-    certificate = Optimality(found.value - 1, found.bound - 1, statement)
-    return Design(mechanism, found.value - 1, certificate, notes, measure, others)
+    value = float((problem.values(_variance_of(mechanism)) / best).max()) - 1
+    return Design(mechanism, value, _of_regrets(value, found.bound - 1, statement), notes, measure, others)
+
+
+def _of_regrets(value: float, bound: float, statement: str) -> Optimality:
+    """Regrets near 0 are differences of numbers near 1, and rounded as these are."""
+    checked = Optimality.checked(1 + value, 1 + bound, statement)
+    return replace(checked, value=value, bound=min(bound, value) if checked.statement == statement else 0.0)
+
+
+def _variance_of(mechanism: BinaryResponse) -> Callable[[Floats, Floats], Floats]:
+    """The variance under the finished design, by the prevalence of a row."""
+    return partial(two_report_variance, *_floats((mechanism.p00, mechanism.p11)))
 
 
 def _anywhere(
@@ -254,7 +271,7 @@ def _anywhere(
     edges = Edges((e + 1) / (e + 2 * delta - 1), 1 / delta, partial(_on_edge, e, delta))
     found = box.minimax(edges)
     mechanism = rounded(epsilon, delta, partial(point_of, found.design, delta=asked))
-    regret = found.worst.ratio - 1
+    regret = float(box.ratios(_floats((mechanism.p00, mechanism.p11)), found.worst.ends).max()) - 1
     statement = (
         "no (ε, δ)-private design with two reports has a smaller worst regret over the range than the bound: branch "
         f"and bound over both tight edges against {found.against} of its points. The value is the largest regret "
@@ -264,8 +281,8 @@ def _anywhere(
     return Design(
         mechanism,
         regret,
-        Optimality(regret, found.bound - 1, statement),
-        _range_notes(box, found, mechanism),
+        _of_regrets(regret, found.bound - 1, statement),
+        _range_notes(box, found, regret, mechanism),
         measure,
         _others({name: one for name, one in alone.items() if one[0] > regret + BEST}, epsilon, delta),
     )
@@ -276,8 +293,9 @@ def _on_edge(exp_epsilon: float, delta: float, u: float, mirrored: bool) -> tupl
     return (p11, p00) if mirrored else (p00, p11)
 
 
-def _range_notes(box: CoefficientRange, found: RangeMinimax, mechanism: BinaryResponse) -> tuple[str, ...]:
-    regret = found.worst.ratio - 1
+def _range_notes(
+    box: CoefficientRange, found: RangeMinimax, regret: float, mechanism: BinaryResponse
+) -> tuple[str, ...]:
     where = ", ".join(f"{b:.4g}" for b in found.worst.where / box.problem.spread)
     ceiling = box.ceiling(_floats((mechanism.p00, mechanism.p11))) - 1
     return (
@@ -298,11 +316,14 @@ def _range_notes(box: CoefficientRange, found: RangeMinimax, mechanism: BinaryRe
 def _four(epsilon: float, delta: float, problem: LabelProblem) -> Design[ChannelResponse]:
     e = float(_middle(epsilon))
     mechanism = binary(epsilon, delta, reports=4).mechanism
-    value = float(problem.values(partial(four_report_variance, e, delta)).max())
+    value = float(problem.values(partial(channel_variance, mechanism)).max())
+    bound = float(problem.values(partial(four_report_variance, e, delta)).max())
     statement = "no (ε, δ)-private channel with any number of reports does better: all are garblings of this one"
     notes = (f"exposure: with probability δ = {delta:g} the true label is published and marked as true",)
     others = _others(_corner_values(epsilon, delta, problem), epsilon, delta)
-    return Design(mechanism, value, Optimality(value, value, statement), notes, WORDS[problem.criterion], others)
+    return Design(
+        mechanism, value, Optimality.checked(value, bound, statement), notes, WORDS[problem.criterion], others
+    )
 
 
 def _others(values: dict[str, Floats], epsilon: float, delta: float) -> tuple[Alternative, ...]:

@@ -9,7 +9,7 @@ A and D are convex programmes over 2^k weights.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
 from discreet.arguments import Floats
-from discreet.design.label_criteria import CRITERIA, WORDS, checked_covariates, unit_spread
+from discreet.design.label_criteria import CRITERIA, WORDS, checked_covariates, on_rows_used, thinned, unit_spread
 from discreet.design.result import Design, Optimality
 from discreet.errors import DesignError, PrivacyError
 from discreet.mechanisms import ChannelResponse
@@ -61,13 +61,14 @@ def label_classes(
         raise PrivacyError("with more than two classes the optimal label design is for delta = 0")
     if link != "logit":
         raise DesignError(f"with more than two classes the link is logit, not {link!r}")
-    X, B = _assumptions(covariates, coefficients, classes)
+    given, B = _assumptions(covariates, coefficients, classes)
+    X = thinned(given, _ROWS)
     problem = PatternProblem.build(X, B, epsilon)
     weights = problem.trace_optimum() if criterion == "T" else problem.solve(criterion)
     bound = problem.bound(weights, criterion)
     matrix = problem.channel(weights)
     mechanism = ChannelResponse.private(matrix, epsilon)
-    value = float(CRITERIA[criterion](problem.information(weights)))
+    value = float(CRITERIA[criterion](np.sum(list(_informations(X, B, mechanism.matrix().T)), axis=0)))
     plain = float(CRITERIA[criterion](problem.information(problem.generalized())))
     notes = [
         f"generalised response (k-RR) has {plain:.6g}: the optimum is better by a factor of {plain / value:.4g}",
@@ -81,7 +82,8 @@ def label_classes(
         "no ε-private channel with any number of reports does better: columns split into patterns of {1, e^ε}, and the "
         "programme over their weights is convex"
     )
-    return Design(mechanism, value, Optimality(value, bound, statement), tuple(notes), WORDS[criterion])
+    certificate = Optimality.checked(value, bound, statement)
+    return on_rows_used(Design(mechanism, value, certificate, tuple(notes), WORDS[criterion]), len(given), len(X))
 
 
 def _assumptions(covariates: ArrayLike | None, coefficients: Any, classes: int) -> tuple[Floats, Floats]:
@@ -89,8 +91,6 @@ def _assumptions(covariates: ArrayLike | None, coefficients: Any, classes: int) 
         X = np.ones((1, 1))
     else:
         X = checked_covariates(covariates)
-        if len(X) > _ROWS:
-            X = X[np.linspace(0, len(X) - 1, _ROWS).round().astype(int)]
     B = np.zeros((classes - 1, X.shape[1]))
     if coefficients is not None:
         B = arguments.floats(coefficients, "coefficients", DesignError)
@@ -102,6 +102,20 @@ def _assumptions(covariates: ArrayLike | None, coefficients: Any, classes: int) 
     return X, B
 
 
+def _informations(X: Floats, B: Floats, columns: Floats) -> Iterator[Floats]:
+    """Information in a column v: the average of (a aᵀ ⊗ x xᵀ)/v̄, ``a_j = P_j(v_j − v̄)``, ``v̄ = Σ v P``."""
+    eta = np.column_stack([np.zeros(len(X)), X @ B.T])
+    eta -= eta.max(axis=1, keepdims=True)
+    P = np.exp(eta)
+    P /= P.sum(axis=1, keepdims=True)
+    Z = X / unit_spread(X)
+    for v in columns:
+        mean = P @ v
+        a = P[:, 1:] * (v[1:] - mean[:, None])
+        scores = (a[:, :, None] * Z[:, None, :]).reshape(len(X), -1)
+        yield (scores / mean[:, None]).T @ scores / len(X)
+
+
 @dataclass(frozen=True)
 class PatternProblem:
     """Patterns, the information in each, and the constraint that rows sum to one."""
@@ -111,23 +125,9 @@ class PatternProblem:
 
     @classmethod
     def build(cls, X: Floats, B: Floats, epsilon: float) -> PatternProblem:
-        """Information of every pattern: the average of (a aᵀ ⊗ x xᵀ)/v̄ with ``a_j = P_j(v_j − v̄)``, ``v̄ = Σ v P``."""
-        k = len(B) + 1
-        eta = np.column_stack([np.zeros(len(X)), X @ B.T])
-        eta -= eta.max(axis=1, keepdims=True)
-        P = np.exp(eta)
-        P /= P.sum(axis=1, keepdims=True)
-        Z = X / unit_spread(X)
-        patterns = np.array(list(product((np.exp(-epsilon), 1.0), repeat=k)))
-        # The two constant patterns carry no information; one of them is kept to fill up rows.
-        patterns = patterns[1:]
-        informations = []
-        for v in patterns:
-            mean = P @ v
-            a = P[:, 1:] * (v[1:] - mean[:, None])
-            scores = (a[:, :, None] * Z[:, None, :]).reshape(len(X), -1)
-            informations.append((scores / mean[:, None]).T @ scores / len(X))
-        return cls(patterns, np.array(informations))
+        """All patterns but one: the two constant ones carry no information, and one of them fills up rows."""
+        patterns = np.array(list(product((np.exp(-epsilon), 1.0), repeat=len(B) + 1)))[1:]
+        return cls(patterns, np.array(list(_informations(X, B, patterns))))
 
     def information(self, weights: Floats) -> Floats:
         """Σ μ_S M_S."""

@@ -15,14 +15,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet import arguments, limits
 from discreet.arguments import Floats
+from discreet.design.result import Design
 from discreet.errors import DesignError, PrivacyError
+from discreet.mechanisms import Mechanism
 
 #: Variance of one debiased answer as a function of 1 − π and π: given apart, neither tail is lost to cancellation.
 VarianceAt = Callable[[Floats, Floats], Floats]
@@ -32,8 +34,12 @@ CERTAIN = 1e-280
 _CELLS = 2**16
 #: A smaller δ is below what a denominator of 2^256 holds to nine digits, and its square below the smallest float.
 _LEAST_DELTA = 1e-60
+#: Rows on which criteria are averaged.
+MAX_ROWS = 20_000
 #: Label values up to which the optimum over all channels is searched, among 2^k patterns.
 MAX_CLASSES = 10
+
+M = TypeVar("M", bound=Mechanism)
 
 
 def two_report_variance(p00: float, p11: float, no: Floats, yes: Floats) -> Floats:
@@ -169,6 +175,20 @@ def checked_covariates(covariates: ArrayLike) -> Floats:
     if np.abs(X).max() > limits.LARGEST_NUMBER:
         raise DesignError(f"covariates must not be larger than {limits.LARGEST_NUMBER:g}: change their unit")
     return X
+
+
+def thinned(X: Floats, most: int = MAX_ROWS) -> Floats:
+    """At most so many rows, evenly spaced in the order given: criteria are averages over rows."""
+    return X if len(X) <= most else np.asarray(X[np.linspace(0, len(X) - 1, most).round().astype(int)])
+
+
+def on_rows_used(design: Design[M], given: int, used: int) -> Design[M]:
+    """State that a design was made for some of the rows, and limit what is claimed to them."""
+    if used == given:
+        return design
+    note = f"{used:,} of the {given:,} rows of covariates were used, evenly spaced in the order given"
+    certificate = replace(design.certificate, statement=f"on the {used:,} rows used, {design.certificate.statement}")
+    return replace(design, certificate=certificate, notes=(*design.notes, note))
 
 
 def checked_small_delta(delta: float) -> float:

@@ -82,11 +82,13 @@ def mean(domain: Grid | Ordinal, epsilon: float, prior: ArrayLike | None = None)
     mechanism = UnbiasedResponse.private(channel, points, values, epsilon)
     variances = mechanism.variances()
     value = float(variances.max() if weights is None else weights @ variances)
-    bound = min(solution.bound * half**2, value)
+    bound = solution.bound * half**2
     which = "largest variance" if weights is None else "average variance"
     statement = f"no ε-private mechanism with unbiased numbers on these points has a smaller {which}, by its dual"
     measure = f"{which} of a reported number, over the points" if weights is None else f"{which} of a reported number"
-    return Design(mechanism, value, Optimality(value, bound, statement), _notes(points, epsilon, variances), measure)
+    return Design(
+        mechanism, value, Optimality.checked(value, bound, statement), _notes(points, epsilon, variances), measure
+    )
 
 
 def _polished(channel: Floats, points: Floats, values: Floats, ratio: float) -> Floats:

@@ -257,14 +257,18 @@ class _Problem:
         return (pair[0], pair[1]), float(best[2] if same else 1 - best[2])
 
     def _mechanism(self, place: float) -> BinaryResponse:
-        """Both forced shares rounded up to a fraction that a spinner can show: never less private."""
+        """Both forced shares as fractions that a spinner can show, the smallest that are as private as asked."""
         a, b = (float(value) for value in self.edge(np.array(place)))
         parts = 1000 if self.epsilon >= 0.1 else 10**9
-        said_yes = Fraction(math.ceil(min(a, b) * parts - 1e-9), parts)
-        said_no = Fraction(math.ceil((1 - max(a, b)) * parts - 1e-9), parts)
-        if a <= b:
-            return BinaryResponse.forced(said_yes, said_no)
-        return BinaryResponse(said_no, said_yes)
+        said_yes = math.ceil(min(a, b) * parts - 1e-9)
+        said_no = math.ceil((1 - max(a, b)) * parts - 1e-9)
+        while said_yes + said_no < parts:
+            yes, no = Fraction(said_yes, parts), Fraction(said_no, parts)
+            found = BinaryResponse.forced(yes, no) if a <= b else BinaryResponse(no, yes)
+            if found.guarantee.fits(self.epsilon):
+                return found
+            said_yes, said_no = said_yes + 1, said_no + 1
+        raise DesignError("this ε leaves no two designs that a spinner can show: raise epsilon")
 
 
 def _finished(

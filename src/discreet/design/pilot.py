@@ -25,7 +25,6 @@ from discreet import arguments
 from discreet.arguments import Floats
 from discreet.design.binary import binary, exposure_notes
 from discreet.design.binary_region import corners, described, rounded
-from discreet.design.label import thinned
 from discreet.design.label_criteria import (
     WORDS,
     checked_covariates,
@@ -33,6 +32,8 @@ from discreet.design.label_criteria import (
     checked_link,
     checked_small_delta,
     label_problem,
+    on_rows_used,
+    thinned,
 )
 from discreet.design.result import Alternative, Design, Optimality
 from discreet.errors import DesignError
@@ -205,19 +206,22 @@ def label_on_average(
     best = int(np.flatnonzero(average <= average.min() + 1e-9)[0])
     name = list(ideal)[best]
     mechanism = rounded(epsilon, delta, lambda e: corners(e, asked)[name])
-    value = float(average[best])
+    own = problem.table([_floats(mechanism)])[:, 0] / values.min(axis=1)
+    value = float(np.exp(np.log(own).mean()) - 1)
     statement = (
         "no (ε, δ)-private design with two reports has a smaller average: the logarithm of the criterion is concave "
         "along each tight edge, so a corner is optimal"
     )
-    notes = (f"the largest regret over these sets is {regrets[:, best].max() - 1:.4g}", *exposure_notes(name, delta))
+    notes = (f"the largest regret over these sets is {own.max() - 1:.4g}", *exposure_notes(name, delta))
     others = tuple(
         Alternative(described(point), float(one))
         for i, (point, one) in enumerate(zip(ideal.values(), average, strict=True))
         if i != best
     )
     measure = f"Average relative regret over {len(draws)} sets of coefficients (geometric), of: {WORDS[criterion]}"
-    return Design(mechanism, value, Optimality(value, value, statement), notes, measure, others)
+    certificate = Optimality(value, min(float(average[best]), value), statement)
+    found = Design(mechanism, value, certificate, notes, measure, others)
+    return on_rows_used(found, len(covariates), len(problem.covariates))
 
 
 def _floats(mechanism: BinaryResponse) -> tuple[float, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from discreet.domains.losses import HasLosses
 from discreet.mechanisms import Mechanism
@@ -33,6 +33,16 @@ class Optimality:
     value: float
     bound: float
     statement: str
+
+    @classmethod
+    def checked(cls, value: float, bound: float, statement: str) -> Self:
+        """The certificate of a bound that was computed in floats, and may pass the value by their rounding only.
+
+        One that passes it by more is refuted by the design itself. Then nothing is proven, and the statement says it.
+        """
+        if bound <= value + _PROVEN * abs(value):
+            return cls(value, min(bound, value), statement)
+        return cls(value, 0.0, f"nothing is proven: the bound computed, {bound:.6g}, is above what this design reaches")
 
     @property
     def gap(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -114,7 +115,7 @@ def zero_inflated_laplace(
     return LaplaceDesign(
         mechanism,
         objective,
-        Optimality(objective, min(bound, objective), statement),
+        Optimality.checked(objective, bound, statement),
         (*_exposure_notes(curve, objective), *_notes(box, epsilon, delta, chosen, unit, mechanism, width)),
         f'Variance at n = 1 of the target "{target}" per coordinate, in units of its width',
         trade_off=curve,
@@ -182,24 +183,31 @@ def ratio_for(epsilon: float, delta: float, dimension: int) -> float:
     """
     # In one dimension c = (ε − 2 ln(1 − δ))/√2, and no dimension allows more.
     high = (epsilon - 2 * math.log1p(-delta)) / math.sqrt(2)
-    if dimension == 1:
-        while delta_exact(epsilon, high, 1) > delta:
-            high *= 1 - 1e-15
-        return high
-    low = ratio_for_bound(epsilon, delta) * (1 - 1e-12)
-    if high <= low:
-        return low
-    from scipy.optimize import brentq
 
     def excess(c: float) -> float:
         return delta_exact(epsilon, c, dimension) - delta
 
+    if dimension == 1:
+        return _lowered(high, excess, 1e-15)
+    low = ratio_for_bound(epsilon, delta) * (1 - 1e-12)
+    if high <= low:
+        return _lowered(low, excess, 1e-11)
+    from scipy.optimize import brentq
+
     if excess(high) <= 0:
         return high
     root = float(brentq(excess, low, high, xtol=1e-13 * low, rtol=1e-12)) if excess(low) < 0 else low
-    while root > 0 and excess(root) > 0:
-        root *= 1 - 1e-11
-    return root
+    return _lowered(root, excess, 1e-11)
+
+
+def _lowered(ratio: float, excess: Callable[[float], float], step: float) -> float:
+    """A ratio that does not exceed the δ, at or just below this one; each step is twice the last."""
+    while step < 1:
+        if excess(ratio) <= 0:
+            return ratio
+        ratio *= 1 - step
+        step *= 2
+    raise PrivacyError("no scale of the noise was found that meets this ε and δ: raise epsilon or delta")
 
 
 def _inner(delta: float, zero_probability: float, precision: float = _PRECISION) -> float:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any
 
 from discreet.errors import ManifestError
@@ -54,9 +53,11 @@ def _number(value: float) -> str:
     if value == 0:
         return "0"
     sign = "-" if value < 0 else ""
-    figures = Decimal(repr(abs(value))).normalize().as_tuple()
-    digits = "".join(map(str, figures.digits))
-    point = len(digits) + int(figures.exponent)  # places before the decimal point
+    mantissa, _, power = repr(abs(value)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    point = len(digits) - len(fraction) + int(power or 0)  # places before the decimal point
+    digits = digits.rstrip("0")
     if len(digits) <= point <= _PLACES:
         return sign + digits.ljust(point, "0")
     if 0 < point <= _PLACES:

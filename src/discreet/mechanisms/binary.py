@@ -202,6 +202,13 @@ class BinaryResponse(FiniteMechanism):
         """The rule that a respondent follows."""
         return self.procedure.instructions() if self.procedure else super().instructions()
 
+    def by_hand(self) -> FiniteMechanism:
+        """The mechanism of the procedure as printed, or of the spinner."""
+        if self.procedure is None:
+            return super().by_hand()
+        how = self.procedure.printed()
+        return self if how == self.procedure else BinaryResponse(*how.probabilities(), self.epsilon, procedure=how)
+
     def to_dict(self) -> dict[str, Any]:
         """Full integer rows, and the survey procedure if there is one."""
         data: dict[str, Any] = {

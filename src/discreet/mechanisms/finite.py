@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from bisect import bisect_right
+from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, ClassVar
@@ -16,6 +16,7 @@ from discreet.domains import Categorical, FiniteDomain
 from discreet.errors import DomainError, MechanismError
 from discreet.mechanisms.base import Mechanism, integer_codes
 from discreet.mechanisms.inverse import Inverse, dense_inverse
+from discreet.mechanisms.printed import in_words, printed_rows
 from discreet.privacy import Certificate, Guarantee, certify
 from discreet.privacy.exact import Rows
 from discreet.randomness import Randomness, resolve
@@ -24,6 +25,8 @@ from discreet.randomness import Randomness, resolve
 MAX_MATRIX = 4096
 #: Codes handled at once, unless a mechanism says otherwise: the working arrays of a step stay in the cache.
 CHUNK = 1 << 19
+#: Answers or reports up to which a person can follow a spinner.
+_BY_HAND = 12
 
 
 class FiniteMechanism(Mechanism):
@@ -156,25 +159,36 @@ class FiniteMechanism(Mechanism):
         return Categorical(labels)
 
     def instructions(self) -> str:
-        """The rule that a person with a spinner follows, for channels that a person can follow."""
-        truths, reports = self.shape
-        if truths > 12 or reports > 12:
-            raise MechanismError(
-                f"a channel of {truths} answers and {reports} reports is for a device, not for a spinner"
-            )
+        """The rule that a person with a spinner follows, for channels that a person can follow.
+
+        The shares are those of ``by_hand()``, with all their digits.
+        """
+        printed = self.by_hand()
         lines = ["Spin a spinner that nobody else sees. Then:"]
-        for x, row in enumerate(self.weights()):
+        for x, row in enumerate(printed.weights()):
             shares = ", ".join(
-                f'"{y}" on {_share(weight, self.denominator)} of the circle' for y, weight in enumerate(row) if weight
+                f'"{y}" on {in_words(Fraction(weight, printed.denominator), percent=True)} of the circle'
+                for y, weight in enumerate(row)
+                if weight
             )
             lines.append(f"  if your true answer is {x}, report {shares}.")
         return "\n".join(lines)
 
+    def by_hand(self) -> FiniteMechanism:
+        """The mechanism that a person follows who does what ``instructions`` print, certified as printed.
 
-def _share(weight: int, denominator: int) -> str:
-    divisor = math.gcd(weight, denominator)
-    top, bottom = weight // divisor, denominator // divisor
-    return f"{top}/{bottom}" if bottom <= 1000 else f"{weight / denominator:.4%}"
+        It is this mechanism where its probabilities are short fractions. Otherwise they are decimals of at least six
+        digits, within 10⁻⁴ of the exact ones, and its guarantee is at least as strong.
+        """
+        from discreet.mechanisms.channel import ChannelResponse
+
+        truths, reports = self.shape
+        if truths > _BY_HAND or reports > _BY_HAND:
+            raise MechanismError(
+                f"a channel of {truths} answers and {reports} reports is for a device, not for a spinner"
+            )
+        rows, denominator = printed_rows(self.weights(), self.denominator, self.guarantee)
+        return self if denominator == self.denominator else ChannelResponse(rows, self.epsilon)
 
 
 def _unused(name: str, taken: list[str]) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import accumulate
 from typing import Any, ClassVar, Self
 
@@ -18,6 +19,7 @@ from discreet.mechanisms.integers import weight
 from discreet.mechanisms.record import RecordMechanism
 from discreet.mechanisms.unbiased import UnbiasedResponse
 from discreet.privacy import Guarantee
+from discreet.privacy.bounds import round_up
 from discreet.randomness import Randomness, resolve
 
 #: Chances are whole multiples of 2 to minus this.
@@ -83,8 +85,20 @@ class OneNumberResponse(RecordMechanism):
 
     @property
     def guarantee(self) -> Guarantee:
-        """About a record: that of the number which is protected least."""
-        return Guarantee(max(part.guarantee.epsilon for part in self.parts), unit="record")
+        """About a record: ε of the number that is protected least; δ and exposure as often as each number is drawn."""
+        each = [part.guarantee for part in self.parts]
+
+        def drawn(figures: Iterable[float]) -> float:
+            shares = zip(self.chances, figures, strict=True)
+            return round_up(sum((chance * Fraction(x) for chance, x in shares), Fraction(0)) / (1 << CHANCE_BITS))
+
+        return Guarantee(
+            max(one.epsilon for one in each),
+            drawn(one.delta for one in each),
+            "record",
+            drawn(one.exposure for one in each),
+            tuple(dict.fromkeys(caveat for one in each for caveat in one.caveats)),
+        )
 
     def view(self, *columns: int) -> UnbiasedResponse:
         """What one number goes through where it is drawn; no two are ever reported together."""

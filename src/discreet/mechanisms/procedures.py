@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.errors import ManifestError, MechanismError
+from discreet.mechanisms.printed import in_words, printed_parameters
 from discreet.privacy.exact import fraction_from_text, probability
 
 
@@ -38,9 +39,16 @@ class Procedure:
         """(p00, p11) that follow from the procedure."""
         return _PROBABILITIES[self.name](*(value for _, value in self.parameters))
 
+    def printed(self) -> Procedure:
+        """The procedure with parameters that can be printed: short fractions, or decimals that are as private."""
+        names, values = [key for key, _ in self.parameters], [value for _, value in self.parameters]
+        return Procedure(
+            self.name, tuple(zip(names, printed_parameters(values, _PROBABILITIES[self.name]), strict=True))
+        )
+
     def instructions(self) -> str:
         """The rule that a respondent follows."""
-        return _INSTRUCTIONS[self.name](**{key: _words(value) for key, value in self.parameters})
+        return _INSTRUCTIONS[self.name](**{key: in_words(value) for key, value in self.printed().parameters})
 
 
 def procedure(name: str, *values: Any) -> Procedure:
@@ -91,12 +99,6 @@ _PROBABILITIES: dict[str, Callable[..., tuple[Fraction, Fraction]]] = {
     ),
     "singh_joarder": lambda p: (p, 1 - (1 - p) ** 2),
 }
-
-
-def _words(value: Fraction) -> str:
-    if value.denominator <= 1000:
-        return str(value)
-    return f"{float(value):.6g}"
 
 
 _INSTRUCTIONS: dict[str, Callable[..., str]] = {

@@ -14,15 +14,15 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 from discreet import limits
+from discreet.decimals import own_context
 from discreet.errors import PrivacyError
 
 #: Digits carried. An ε of 150 with a relative error of 1e-9 needs about 75 digits of e^ε against a
 #: denominator of 2^256; 100 leaves room.
 DIGITS = 100
 
-_CONTEXT = Context(prec=DIGITS)
-_UP = Context(prec=DIGITS, rounding=ROUND_CEILING)
-_DOWN = Context(prec=DIGITS, rounding=ROUND_FLOOR)
+_CONTEXT = own_context(DIGITS)
+_UP, _DOWN = own_context(DIGITS, ROUND_CEILING), own_context(DIGITS, ROUND_FLOOR)
 
 
 def exp_bounds(x: float | Fraction) -> tuple[Fraction, Fraction]:
@@ -36,13 +36,9 @@ def exp_bounds(x: float | Fraction) -> tuple[Fraction, Fraction]:
         return Fraction(1), Fraction(1)
     if not -limits.EPSILON <= x <= limits.EPSILON:
         raise PrivacyError(f"an ε of {float(x):g} is over the limit of {limits.EPSILON:g}")
-    low = _exp(_decimal(Fraction(x), _DOWN)).next_minus(_CONTEXT)
-    high = _exp(_decimal(Fraction(x), _UP)).next_plus(_CONTEXT)
+    low = _decimal(Fraction(x), _DOWN).exp(_CONTEXT).next_minus(_CONTEXT)
+    high = _decimal(Fraction(x), _UP).exp(_CONTEXT).next_plus(_CONTEXT)
     return Fraction(low), Fraction(high)
-
-
-def _exp(x: Decimal) -> Decimal:
-    return x.exp(_CONTEXT)
 
 
 def log_bounds(x: Fraction) -> tuple[Fraction, Fraction]:

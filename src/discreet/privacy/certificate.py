@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Protocol, cast, overload, runtime_checkable
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments, limits
 from discreet.errors import PrivacyError
-from discreet.privacy.bounds import exp_bounds, round_down, round_up
+from discreet.privacy.bounds import exp_bounds, log_bounds, round_down, round_up
 from discreet.privacy.exact import Rows, exact_rows
 from discreet.privacy.exact_epsilon import exact_epsilon
 from discreet.privacy.guarantee import Guarantee
@@ -74,6 +74,7 @@ class Certificate:
     denominator: int
     requested: float | None = None
     _source: tuple[Pair, ...] | Rows = field(default=(), repr=False)
+    _error: Fraction = field(default=Fraction(0), repr=False)
 
     @cached_property
     def _pairs(self) -> tuple[Pair, ...]:
@@ -87,6 +88,17 @@ class Certificate:
             )
         return tuple(Pair(a, b) for i, a in enumerate(rows) for b in rows[i + 1 :])
 
+    def within(self, error: Fraction) -> Certificate:
+        """The certificate of a channel each of whose probabilities is within a relative ``error`` of the integers.
+
+        The ratio of two of them grows by ``(1 + error)/(1 − error)`` at most.
+        """
+        if not error or math.isinf(self.epsilon):
+            return self
+        more = log_bounds((1 + error) / (1 - error))[1] if error < 1 else None
+        level = math.inf if more is None else round_up(Fraction(self.epsilon) + more)
+        return replace(self, epsilon=level, _error=error)
+
     def delta(self, epsilon: float) -> float:
         """The smallest δ for which the channel is (ε, δ)-private, rounded up."""
         epsilon = _checked_epsilon(epsilon)
@@ -94,12 +106,13 @@ class Certificate:
             return round_up(self._infinite_delta())
         if epsilon >= self.epsilon:
             return 0.0
-        low = exp_bounds(min(epsilon, limits.EPSILON))[0]  # a smaller factor can only overstate δ
+        # A smaller factor can only overstate δ. Probabilities that are off: Σ max(P(1 + e) − e^ε P'(1 − e), 0).
+        low = exp_bounds(min(epsilon, limits.EPSILON))[0] * max(1 - self._error, Fraction(0)) / (1 + self._error)
         worst = max(
             (hockey_stick(pair, self.denominator, low) for pair in self._both_ways(self._screened(epsilon))),
             default=Fraction(0),
         )
-        return round_up(worst)
+        return min(1.0, round_up(worst * (1 + self._error)))
 
     def _infinite_delta(self) -> Fraction:
         """Mass of the reports that are impossible under the other truth."""
@@ -113,7 +126,8 @@ class Certificate:
 
     def _screened(self, epsilon: float) -> tuple[Pair, ...]:
         """The pairs that can attain the largest δ(ε), found in floating point with a safe margin."""
-        if len(self._pairs) <= 64 or epsilon > 700:  # e^ε would not fit into a float
+        # e^ε would not fit into a float, or the tolerance would not cover the error.
+        if len(self._pairs) <= 64 or epsilon > 700 or self._error * 10 > SCREENING_TOLERANCE:
             return self._pairs
         factor = math.exp(epsilon)
         scaled = np.array([[v / self.denominator for v in row] for row in cast("Rows", self._source)])
@@ -151,8 +165,12 @@ class Certificate:
         return np.array(values).reshape(alphas.shape)
 
     def _lowest(self, alpha: Fraction) -> float:
-        lowest = min((interpolate(curve, alpha) for curve in self._curves), default=1 - alpha)
-        return round_down(min(lowest, 1 - alpha))
+        """F at α; probabilities that are off by e allow α/(1 − e) false alarms and (1 + e) times the detections."""
+        if self._error >= 1:
+            return 0.0
+        level = min(alpha / (1 - self._error), Fraction(1))
+        lowest = min((interpolate(curve, level) for curve in self._curves), default=1 - level)
+        return round_down(max(1 - (1 + self._error) * (1 - min(lowest, 1 - level)), Fraction(0)))
 
     @property
     def guarantee(self) -> Guarantee:

@@ -25,6 +25,11 @@ _UNIT_WORDS: dict[str, str] = {
     "person": "one person (all rows and all private columns of that person)",
 }
 
+#: A guarantee about a person that was made from one about a column.
+_ONE_COLUMN = "the other columns of that person"
+_PERSON_IN_ONE_COLUMN = "one person (all rows of that person, but only in the columns that this guarantee is about)"
+#: Above this ε a report can move an even belief beyond 99 %, and nothing reassuring is said.
+_REASSURING = 5.0
 #: Prior beliefs for which ``explain`` shows how far they can move.
 PRIORS = (0.1, 0.5, 0.9)
 
@@ -111,7 +116,8 @@ class Guarantee:
     def for_person(self, rows: int) -> Guarantee:
         """The promise about a person with up to this many rows.
 
-        A promise about single attributes says nothing about a person, who has all of them, and is refused.
+        A promise about a value or a label covers this column of the person and no other, which is a caveat. One about
+        single attributes says nothing about a person, who has all of them, and is refused.
         """
         rows = arguments.whole(rows, "rows per person", PrivacyError, least=1, most=limits.ROWS)
         if self.unit == "attribute":
@@ -119,16 +125,14 @@ class Guarantee:
                 "a promise about one attribute is none about a person, who has all of them: start from that of the "
                 "record (record_guarantee of a mechanism for numbers)"
             )
-        if math.isinf(self.epsilon):
-            epsilon = math.inf
-        else:
-            epsilon = round_up(Fraction(self.epsilon) * rows)
+        partly = (_ONE_COLUMN,) if self.unit in ("value", "label") else ()
         return replace(
             self,
-            epsilon=epsilon,
+            epsilon=math.inf if math.isinf(self.epsilon) else round_up(Fraction(self.epsilon) * rows),
             delta=_repeat(self.delta, rows),
             exposure=_repeat(self.exposure, rows),
             unit="person",
+            caveats=tuple(dict.fromkeys((*self.caveats, *partly))),
         )
 
     def fits(self, epsilon: float, delta: float = 0.0) -> bool:
@@ -171,7 +175,8 @@ class Guarantee:
             raise PrivacyError("give the number of people or of rows, not both")
         whom = "people" if rows is None else "rows"
         total = people if rows is None else rows
-        lines = [f"What is protected: {_UNIT_WORDS[self.unit]}."]
+        partly = self.unit == "person" and _ONE_COLUMN in self.caveats
+        lines = [f"What is protected: {_PERSON_IN_ONE_COLUMN if partly else _UNIT_WORDS[self.unit]}."]
         if math.isinf(self.epsilon):
             lines.append(
                 "There is NO finite ε: some reports are impossible for some true answers, so such a report "
@@ -188,25 +193,25 @@ class Guarantee:
                 ends = f"{_percent(low, up=False)} and {_percent(high, up=True)}"
                 lines.append(f'  a belief of {prior * 100:.0f} % in "yes" to between {ends},')
             lines[-1] = lines[-1].rstrip(",") + "."
-        if self.delta > 0:
-            among = _among(self.delta, total, whom, failing)
-            lines.append(f"This can fail with probability up to δ = {_figure(self.delta)}{among}.")
-        elif math.isfinite(self.epsilon):
-            lines.append("This holds without exception (δ = 0).")
-        if self.exposure > 0:
-            lines.append(
-                "EXPOSURE: with probability up to "
-                f"{_figure(self.exposure)}{_among(self.exposure, total, whom, exposed)} "
-                + (
-                    "a person's report proves their true answer."
-                    if rows is None
-                    else "a report proves the true answer."
-                )
-            )
-        else:
-            lines.append("No report ever proves what the truth was.")
+        lines.extend(self._closing(total, whom, failing, exposed))
         lines.extend(f"Not covered: {caveat}." for caveat in self.caveats)
         return "\n".join(lines)
+
+    def _closing(self, total: int | None, whom: str, failing: float | None, exposed: float | None) -> Iterable[str]:
+        """When the bound fails and what a report proves; reassuring only where that is true without exception."""
+        if self.delta > 0:
+            among = _among(self.delta, total, whom, failing)
+            yield f"This can fail with probability up to δ = {_figure(self.delta)}{among}."
+        if self.exposure > 0:
+            among = _among(self.exposure, total, whom, exposed)
+            proof = "a person's report proves their" if whom == "people" else "a report proves the"
+            yield f"EXPOSURE: with probability up to {_figure(self.exposure)}{among} {proof} true answer."
+        if self.pure and self.exposure == 0:
+            if self.epsilon > _REASSURING:
+                yield "δ = 0. At an ε this large a report can come close to proving the true answer."
+            else:
+                yield "This holds without exception (δ = 0)."
+                yield "No report ever proves what the truth was."
 
     def summary(self) -> str:
         """One line."""

@@ -13,23 +13,24 @@ Whoever draws millions does so in floating point and comes here only when floats
 
 from __future__ import annotations
 
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
 
+from discreet.decimals import own_context
 from discreet.randomness.source import Randomness
 
 Bounds = tuple[Decimal, Decimal]
 
 #: Bits of a first word that is read as a signed integer, or shifted by one.
 FIRST_BITS = 63
-_INFINITY = Decimal("Infinity")
+_INFINITY, _MINUS_INFINITY, _HALF = Decimal("Infinity"), Decimal("-Infinity"), Decimal("0.5")
 
 
 @lru_cache(maxsize=64)
 def contexts(bits: int) -> tuple[Context, Context]:
     """Arithmetic rounded downward and upward; any number of digits is safe, and these are more than the bits."""
     digits = bits // 3 + 12
-    return Context(prec=digits, rounding=ROUND_FLOOR), Context(prec=digits, rounding=ROUND_CEILING)
+    return own_context(digits, ROUND_FLOOR), own_context(digits, ROUND_CEILING)
 
 
 class LazyExponential:
@@ -56,8 +57,7 @@ class LazyExponential:
         """W as a float, in the middle of what is known; bits are drawn until that is finite."""
         while not self.root_bounds()[1].is_finite():
             self.extend(randomness)
-        low, high = self.root_bounds()
-        return float((low + high) / 2) ** 2
+        return float(_middle(self.root_bounds(), self.bits)) ** 2
 
 
 class LazyNormalPair:
@@ -110,29 +110,30 @@ class LazyNormalPair:
         """The normal as a float, in the middle of what is known; bits are drawn until that is finite."""
         while not self.factor_bounds()[1].is_finite():
             self.extend(randomness)
-        (low, high), (least, most) = self.coordinate_bounds(side), self.factor_bounds()
-        return float((low + high) / 2 * (least + most) / 2)
+        middles = (_middle(bounds, self.bits) for bounds in (self.coordinate_bounds(side), self.factor_bounds()))
+        return float(contexts(self.bits)[0].multiply(*middles))
 
 
 def nearest_step(
     offset: float,
-    scale: float,
+    scale: float | Decimal,
     exponential: LazyExponential,
     pair: LazyNormalPair,
     side: int,
     randomness: Randomness,
 ) -> float:
     """The whole number nearest to ``offset + scale·√W·N``, decided without error."""
-    half = Decimal("0.5")
+    factor = Decimal.from_float(scale) if isinstance(scale, float) else scale
+    shift = Decimal.from_float(offset)
     while True:
         low, high = product_bounds(exponential, pair, side)
         down, up = contexts(max(exponential.bits, pair.bits))
-        low = down.add(down.multiply(low, Decimal(scale)), Decimal(offset))
-        high = up.add(up.multiply(high, Decimal(scale)), Decimal(offset))
+        low = down.add(down.multiply(low, factor), shift)
+        high = up.add(up.multiply(high, factor), shift)
         if low.is_finite() and high.is_finite():
             # The sides of the cell are exact: halves of whole numbers far below the precision.
-            nearest = low.to_integral_value()
-            if low > nearest - half and high < nearest + half:
+            nearest = low.to_integral_value(ROUND_HALF_EVEN)
+            if low > down.subtract(nearest, _HALF) and high < up.add(nearest, _HALF):
                 return float(nearest)
         exponential.extend(randomness)
         pair.extend(randomness)
@@ -143,10 +144,16 @@ def product_bounds(exponential: LazyExponential, pair: LazyNormalPair, side: int
     down, up = contexts(max(exponential.bits, pair.bits))
     (root_low, root_high), (factor_low, factor_high) = exponential.root_bounds(), pair.factor_bounds()
     if not (root_high.is_finite() and factor_high.is_finite()):
-        return -_INFINITY, _INFINITY
+        return _MINUS_INFINITY, _INFINITY
     least, most = down.multiply(root_low, factor_low), up.multiply(root_high, factor_high)
     low, high = pair.coordinate_bounds(side)
     return down.multiply(low, least if low >= 0 else most), up.multiply(high, most if high >= 0 else least)
+
+
+def _middle(bounds: Bounds, bits: int) -> Decimal:
+    """The middle of finite bounds."""
+    down = contexts(bits)[0]
+    return down.multiply(down.add(*bounds), _HALF)
 
 
 def _minus_log(x: Decimal, context: Context) -> Bounds:

@@ -101,8 +101,22 @@ def attributes(
     if method == "inductive":
         return _inductive(request, pairs, allow_raised=allow_raised)
     if method == "kronecker" or request.count == 1:
-        return _kronecker(request, pairs, method)
-    return _lp(request, pairs) if method == "lp" else _exact(request, pairs)
+        found = _kronecker(request, pairs, method)
+    else:
+        found = _lp(request, pairs) if method == "lp" else _exact(request, pairs)
+    _check_levels(request, found.mechanism)
+    return found
+
+
+def _check_levels(request: Request, mechanism: JointResponse) -> None:
+    """Refuse a finished mechanism that is less private than asked for, whatever its size."""
+    above = np.flatnonzero(mechanism.marginal_epsilons > np.array(request.epsilons))
+    if above.size:
+        i = int(above[0])
+        raise PrivacyError(
+            f"epsilons[{i}] = {request.epsilons[i]:g} is not met: the finished design has a level of "
+            f'{mechanism.marginal_epsilons[i]:.12g} there; ask for slightly less, or use method="kronecker"'
+        )
 
 
 def _kronecker(request: Request, pairs: str | Tables, method: str) -> AttributesDesign:
@@ -142,9 +156,10 @@ def _inductive(request: Request, pairs: str | Tables, *, allow_raised: bool) -> 
 
 def _never_above(request: Request, mechanism: JointResponse) -> JointResponse:
     """Randomise down what the rounding of the heuristic's masses left above its level."""
-    if request.count > _MAX_BOUND or np.all(mechanism.marginal_epsilons <= np.array(request.epsilons)):
-        return mechanism
-    return levelled(request, mechanism.law)
+    if np.any(mechanism.marginal_epsilons > np.array(request.epsilons)):
+        mechanism = levelled(request, mechanism.law)
+        _check_levels(request, mechanism)
+    return mechanism
 
 
 def _lp(request: Request, pairs: str | Tables) -> AttributesDesign:
@@ -265,8 +280,12 @@ def _design(
     notes: tuple[str, ...] = (),
 ) -> AttributesDesign:
     value = mechanism.guarantee.epsilon
-    if bound > value * (1 + TRUSTED):  # a bound that is refuted proves nothing
-        bound = _largest(request)
+    if bound > value * (1 + TRUSTED):
+        notes += (
+            f"a bound of {bound:.6g} was computed and is refuted by this design, which reaches {value:.6g}: floating "
+            "point is too coarse for it at these levels",
+        )
+        bound, statement = _largest(request), "no record level is below that of its weakest attribute"
     if pairs == "free" and method in ("exact", "lp"):
         notes += ("pairs were left free: look at pair_eigenvalues() before promising anybody a cross-table",)
     return AttributesDesign(

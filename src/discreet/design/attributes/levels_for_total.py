@@ -86,6 +86,8 @@ def attributes_for_total(sizes: Any, ratios: Any, total: float, pairs: Any = "ke
                 break
         else:
             high, high_value = middle, design.guarantee.epsilon
+    if best.guarantee.epsilon > total:
+        raise PrivacyError(f"no design was found whose record-level ε is at most total = {total:g}: raise it slightly")
     gain = best.product / total
     note = (
         f"at a record-level ε of {total:g}, independent randomisation allows attribute levels that add up to "

@@ -153,4 +153,4 @@ def _certificate(problem: Problem, shares: Mapping[str, Share], factor: float) -
         for name, share in shares.items()
     ]
     statement = "whoever meets these margins with these kinds of mechanisms spends at least as much on every block"
-    return Optimality(math.fsum(share.epsilon for share in shares.values()), math.fsum(bounds), statement)
+    return Optimality.checked(math.fsum(share.epsilon for share in shares.values()), math.fsum(bounds), statement)

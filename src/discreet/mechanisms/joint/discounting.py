@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from decimal import Context, Decimal
+from decimal import Decimal
 
 import numpy as np
 
 from discreet.arguments import Floats
+from discreet.decimals import with_digits
 
 #: Half a unit in the last place: a correctly rounded operation is off by at most this, relative.
 UNIT = 2.0**-53
@@ -20,8 +21,8 @@ UNIT = 2.0**-53
 FLOOR = 2.0**-850
 #: For an H at or above this, FLOOR is less than 2^-100 of it.
 LEAST = 2.0**-700
-#: Decimal arithmetic whose rounding is invisible beside that of floats.
-PRECISE = Context(prec=34)
+#: Digits of decimal arithmetic whose rounding is invisible beside that of floats.
+PRECISE = 34
 #: e^30 is far inside the range of floats: exponentials are taken in blocks of this many exponents.
 _BLOCK_EXPONENT = 30.0
 #: Shorter blocks are not worth the calls: the recurrence is then followed step by step.
@@ -30,18 +31,20 @@ _SHORT_STEP = 16
 _FAR_EXPONENT = 600.0
 
 
+@with_digits(PRECISE)
 def exponentials(exponents: Iterable[float]) -> Floats:
     """e^x of every float x, each rounded once."""
-    return np.array([float(PRECISE.exp(Decimal(x))) for x in exponents])
+    return np.array([float(Decimal(x).exp()) for x in exponents])
 
 
+@with_digits(PRECISE)
 def powers(tilt: float, count: int) -> Floats:
     """e^{−tj} for j = 0 … count, by doubling; at most two roundings for every binary digit of ``count``."""
     out = np.ones(count + 1)
     known = 1
     while known <= count:
         more = min(known, count + 1 - known)
-        out[known : known + more] = out[:more] * float(PRECISE.exp(PRECISE.multiply(Decimal(-tilt), Decimal(known))))
+        out[known : known + more] = out[:more] * float((Decimal(-tilt) * known).exp())
         known *= 2
     return out
 

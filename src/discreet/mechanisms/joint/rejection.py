@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
+from decimal import MAX_EMAX, Decimal
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.decimals import with_digits
 from discreet.mechanisms.joint.drawing import bernoulli_columns
 from discreet.mechanisms.joint.law import Patterns
 from discreet.mechanisms.joint.weighted_sum import WeightedSum
@@ -19,7 +20,7 @@ PROPOSALS = 1 << 128
 #: Proposals are drawn for this many cells at once.
 _CELLS = 1 << 22
 #: Fifty digits, off by at most 5·10^-50 of the result of an operation; no exponent overflows.
-_FIFTY = Context(prec=50, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_fifty = with_digits(50, exponents=MAX_EMAX)
 _ULP = Decimal("5e-50")
 
 
@@ -41,29 +42,29 @@ class Rejection:
     is always that of U with α itself. Hence no error is left in the law of the draws, and none is part of a stated ε.
     """
 
+    @_fifty
     def __init__(self, law: WeightedSum) -> None:
         kinds, which, counts = law.kinds
         tilt = Decimal(law.tilt)
         numerators, logs = [], []
         short, largest = Decimal(0), Decimal(0)
         for (a, v), count in zip(kinds.tolist(), counts.tolist(), strict=True):
-            exponent = _FIFTY.multiply(tilt, Decimal(v))
-            false = _FIFTY.multiply(_FIFTY.exp(-exponent), Decimal(a - 1))
-            rate = _FIFTY.divide(Decimal(PROPOSALS), _FIFTY.add(Decimal(1), false))
+            exponent = tilt * v
+            rate = PROPOSALS / (1 + (-exponent).exp() * (a - 1))
             # One less than the whole part: fifty digits of a rate are good to far less than one unit of 2^-128.
             n = int(rate) - 1
-            log = _FIFTY.ln(_FIFTY.divide(Decimal(n * (a - 1)), Decimal(PROPOSALS - n)))
+            log = (Decimal(n * (a - 1)) / (PROPOSALS - n)).ln()
             numerators.append(n)
             logs.append(log)
-            short = _FIFTY.add(short, _FIFTY.multiply(Decimal(count), max(_FIFTY.subtract(exponent, log), Decimal(0))))
-            largest = _FIFTY.add(largest, _FIFTY.multiply(Decimal(count), _FIFTY.add(abs(log), exponent)))
+            short += count * max(exponent - log, Decimal(0))
+            largest += count * (abs(log) + exponent)
         attributes = len(which)
-        passed = _FIFTY.multiply(tilt, Decimal(law.threshold))
+        passed = tilt * law.threshold
         # Every sum below has at most k + 10 terms, which add up to at most this much and carry a few roundings each.
-        largest = _FIFTY.add(largest, _FIFTY.add(passed, Decimal(2)))
-        self._slack = _FIFTY.multiply(Decimal(20 * (attributes + 10)), _FIFTY.multiply(largest, _ULP))
-        self._log_scale = _FIFTY.subtract(_FIFTY.subtract(passed, short), self._slack)
-        self._scale = _FIFTY.exp(_FIFTY.subtract(self._log_scale, self._slack))
+        largest += passed + 2
+        self._slack = 20 * (attributes + 10) * (largest * _ULP)
+        self._log_scale = passed - short - self._slack
+        self._scale = (self._log_scale - self._slack).exp()
         self._numerators = [numerators[kind] for kind in which.tolist()]
         self._sizes = law.sizes.tolist()
         self._chances = tuple(Fraction(n, PROPOSALS) for n in self._numerators)
@@ -107,15 +108,16 @@ class Rejection:
             out[row] = self._decide(patterns[row], int(words[row]), randomness)
         return out
 
+    @_fifty
     def _decide(self, pattern: NDArray[np.bool_], word: int, randomness: Randomness) -> bool:
         """Whether a uniform number that starts with these 64 bits is below α."""
         exponent = self._log_scale
         for i in np.flatnonzero(pattern):
-            exponent = _FIFTY.subtract(exponent, self._exact_logs[i])
-        chance = _FIFTY.exp(exponent)
+            exponent -= self._exact_logs[i]
+        chance = exponent.exp()
         # C is e^{log_scale} to within two slacks, and the sum of logarithms is good to one.
-        error = _FIFTY.multiply(chance, 4 * self._slack)
-        low, high = Fraction(_FIFTY.subtract(chance, error)), Fraction(_FIFTY.add(chance, error))
+        error = chance * (4 * self._slack)
+        low, high = Fraction(chance - error), Fraction(chance + error)
         bits, digits = 64, word
         while True:
             if digits + 1 <= low * (1 << bits):

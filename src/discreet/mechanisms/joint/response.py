@@ -106,7 +106,7 @@ class JointResponse(RecordMechanism):
         return Guarantee(self.law.record_epsilon(), unit="record")
 
     @cached_property
-    def _truth_bounds(self) -> tuple[tuple[Fraction, Fraction], ...]:
+    def truth_bounds(self) -> tuple[tuple[Fraction, Fraction], ...]:
         """Lower and upper bounds on P(report = truth) for every attribute, the post-channel included."""
         rates = self.law.truth_rates()
         bounds = []
@@ -121,15 +121,18 @@ class JointResponse(RecordMechanism):
     @cached_property
     def truth_rates(self) -> Floats:
         """P(report = truth) for every attribute."""
-        return _frozen(np.array([float((low + high) / 2) for low, high in self._truth_bounds]))
+        return _frozen(np.array([float((low + high) / 2) for low, high in self.truth_bounds]))
 
     @cached_property
     def marginal_epsilons(self) -> Floats:
-        """What somebody learns who sees only one column: ``ln(p_i (a_i − 1)/(1 − p_i))``, rounded up."""
-        levels = []
-        for (_, p), size in zip(self._truth_bounds, self.sizes, strict=True):
-            levels.append(math.inf if p >= 1 else log_up(max(p * (size - 1) / (1 - p), Fraction(1))))
-        return _frozen(np.array(levels))
+        """What an attacker learns who sees only one column: ``|ln(p_i (a_i − 1)/(1 − p_i))|``, rounded up.
+
+        An attribute that is reported truthfully less often than by pure chance is one about which a report tells what
+        the value is not.
+        """
+        alike = list(zip(self.truth_bounds, self.sizes, strict=True))
+        levels = {(bounds, size): _column_level(*bounds, size) for bounds, size in set(alike)}
+        return _frozen(np.array([levels[one] for one in alike]))
 
     @cached_property
     def eigenvalues(self) -> Floats:
@@ -176,7 +179,7 @@ class JointResponse(RecordMechanism):
         """The 2^m probabilities that exactly these of m attributes are reported truthfully, post-channels included."""
         m = len(tuple(attributes))
         if m == 1:
-            low, high = self._truth_bounds[attributes[0]]
+            low, high = self.truth_bounds[attributes[0]]
             return 1 - (low + high) / 2, (low + high) / 2
         chances = list(self.law.subset(attributes))
         for position, i in enumerate(attributes):
@@ -270,6 +273,13 @@ class JointResponse(RecordMechanism):
             return cls(law, stored_integers(data, "post", len(sizes)))
         except (KeyError, TypeError, MechanismError) as error:
             raise ManifestError(f"a joint response in the manifest is damaged ({error})") from None
+
+
+def _column_level(low: Fraction, high: Fraction, size: int) -> float:
+    """The larger of ln(odds ratio) and its negative, where P(report = truth) lies between two bounds."""
+    if low <= 0 or high >= 1:
+        return math.inf
+    return log_up(max(high * (size - 1) / (1 - high), (1 - low) / (low * (size - 1)), Fraction(1)))
 
 
 def _frozen(values: Floats) -> Floats:

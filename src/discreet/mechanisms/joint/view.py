@@ -17,8 +17,7 @@ from discreet.mechanisms.finite import MAX_MATRIX, FiniteMechanism
 from discreet.mechanisms.inverse import DenseInverse, Inverse, UniformInverse
 from discreet.mechanisms.joint.law import bits_of, checked_subset
 from discreet.mechanisms.joint.response import JointResponse
-from discreet.privacy import Guarantee
-from discreet.privacy.bounds import log_bounds, round_up
+from discreet.privacy import Certificate, Guarantee, certify
 from discreet.privacy.exact import Rows
 from discreet.randomness import Randomness
 
@@ -119,16 +118,30 @@ class JointView(FiniteMechanism):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What somebody learns who sees only these columns."""
+        """What an attacker learns who sees only these columns."""
         if len(self.attributes) == 1:
-            return Guarantee(float(self.joint.marginal_epsilons[self.attributes[0]]), unit="value", caveats=(CAVEAT,))
-        stated = self.certificate.guarantee
-        error = self.joint.law.subset_error(self.attributes)
-        if error:
-            # Two probabilities that are each off by this much have a ratio that is off by twice as much.
-            more = Fraction(stated.epsilon) + log_bounds((1 + error) / (1 - error))[1]
-            stated = replace(stated, epsilon=round_up(more))
-        return replace(stated, unit="record", caveats=(CAVEAT,))
+            return Guarantee(self._column_level, unit="value", caveats=(CAVEAT,))
+        return replace(self.certificate.guarantee, unit="record", caveats=(CAVEAT,))
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """What the integers give, widened by the error to which the law gives their probabilities."""
+        found = certify(self).within(self._relative_error())
+        # The columns are a part of the record, so that its level holds for them too.
+        level = self._column_level if len(self.attributes) == 1 else found.epsilon
+        return replace(found, epsilon=min(level, self.joint.guarantee.epsilon))
+
+    @property
+    def _column_level(self) -> float:
+        """The level of the first of these columns."""
+        return min(float(self.joint.marginal_epsilons[self.attributes[0]]), self.joint.guarantee.epsilon)
+
+    def _relative_error(self) -> Fraction:
+        """A bound on the relative error of every probability of the channel."""
+        if len(self.attributes) > 1:
+            return self.joint.law.subset_error(self.attributes)
+        low, high = self.joint.truth_bounds[self.attributes[0]]
+        return (high - low) / min(high + low, 2 - high - low) if high > low else Fraction(0)
 
     @cached_property
     def inverse(self) -> Inverse:

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from decimal import Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 
@@ -39,6 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arguments import Floats
+from discreet.decimals import with_digits
 from discreet.errors import MechanismError
 from discreet.mechanisms.joint.discounting import (
     FLOOR,
@@ -54,8 +55,8 @@ __all__ = ["WeightedSum", "discounted_tails"]
 
 Indices = NDArray[np.intp]
 
-#: Working precision of the few logarithms that enter a certificate.
-_FIFTY = Context(prec=50)
+#: Digits of the few logarithms that enter a certificate.
+_FIFTY = 50
 #: Series are cut where terms are below this, relative to H(T); what is left out is bounded, not assumed away.
 _NEGLIGIBLE = 1e-20
 #: Errors above this, relative to H(T), are worth a second try.
@@ -112,16 +113,17 @@ class WeightedSum:
         return kinds, which.reshape(-1), counts
 
     @cached_property
+    @with_digits(PRECISE)
     def _rates(self) -> tuple[Floats, Floats, Floats, Floats]:
         """P̃(B_i = 1), P̃(B_i = 0), their quotient and its inverse, each rounded once."""
         kinds, which, _ = self.kinds
-        t, one = Decimal(self.tilt), Decimal(1)
+        t = Decimal(self.tilt)
         rows = []
         for a, v in kinds.tolist():
-            z = PRECISE.multiply(PRECISE.exp(PRECISE.multiply(-t, Decimal(v))), Decimal(a - 1))
-            truth = PRECISE.divide(one, PRECISE.add(one, z))
-            odds = PRECISE.divide(one, z) if z > Decimal("1e-300") else Decimal("1e300")
-            rows.append((float(truth), float(PRECISE.multiply(z, truth)), float(odds), float(z)))
+            z = (-t * v).exp() * (a - 1)
+            truth = 1 / (1 + z)
+            odds = 1 / z if z > Decimal("1e-300") else Decimal("1e300")
+            rows.append((float(truth), float(z * truth), float(odds), float(z)))
         columns = np.array(rows).reshape(-1, 4)[which].T.copy()
         return columns[0], columns[1], columns[2], columns[3]
 
@@ -165,15 +167,15 @@ class WeightedSum:
         return base
 
     @cached_property
+    @with_digits(_FIFTY)
     def log_scale(self) -> Decimal:
         """``Σ ln((1 + z_i)/a_i) + t(Σ v_i − T)``, to within :meth:`_decimal_error`."""
         kinds, _, counts = self.kinds
         t = Decimal(self.tilt)
-        total = _FIFTY.multiply(t, Decimal(self.top - self.threshold))
+        total = t * (self.top - self.threshold)
         for (a, v), count in zip(kinds.tolist(), counts.tolist(), strict=True):
-            z = _FIFTY.multiply(_FIFTY.exp(_FIFTY.multiply(-t, Decimal(v))), Decimal(a - 1))
-            one = _FIFTY.ln(_FIFTY.divide(_FIFTY.add(Decimal(1), z), Decimal(a)))
-            total = _FIFTY.add(total, _FIFTY.multiply(one, Decimal(count)))
+            z = (-t * v).exp() * (a - 1)
+            total += ((1 + z) / a).ln() * count
         return total
 
     def _decimal_error(self) -> Fraction:
@@ -181,9 +183,10 @@ class WeightedSum:
         largest = 14 * len(self.weights) + Fraction(self.tilt) * self.top + 1
         return (len(self.weights) + 4) * largest * Fraction(10, 10**49)
 
+    @with_digits(_FIFTY)
     def log_probability_bounds(self) -> tuple[Fraction, Fraction]:
         """Fractions that enclose ln P(S ≥ T)."""
-        middle = Fraction(_FIFTY.add(_FIFTY.ln(Decimal(self._base())), self.log_scale))
+        middle = Fraction(Decimal(self._base()).ln() + self.log_scale)
         # |ln(1 + e)| ≤ 1.01 |e| for |e| < 0.01; LEAST makes the absolute part of the error less than 2^-100.
         slack = Fraction(_ROOM * self.relative_error) + Fraction(1, 2**100) + self._decimal_error()
         return middle - slack, middle + slack

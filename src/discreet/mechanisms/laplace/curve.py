@@ -18,21 +18,27 @@ itself, ``δ(ε) = 1 − exp((ε − √2 c)/2)`` for ε < √2 c and 0 beyond.
 from __future__ import annotations
 
 import math
-from decimal import Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.arguments import Floats
-from discreet.privacy.bounds import round_up
+from discreet.decimals import with_digits
+from discreet.privacy.bounds import round_down, round_up
 
-#: Digits carried where a δ is rounded up; differences of nearly equal numbers lose a third of them at most.
-_CONTEXT = Context(prec=80)
+#: Digits carried where a figure is rounded to the safe side; differences of nearly equal numbers lose a third of them.
+_DIGITS = 80
 #: Relative error of a chain of a few correctly rounded operations with 80 digits, and much more.
 _SLACK = Fraction(1, 10**40)
+#: e to minus this is less than half a unit in the last place of one.
+_CERTAIN = 100
+#: e to minus this is below every positive float.
+_VANISHING = 800
 
 
+@with_digits(_DIGITS)
 def delta_bound(epsilon: float, ratio: float) -> float:
     """δ(ε) of the bound for every dimension, rounded up; ``ratio`` is c.
 
@@ -42,28 +48,28 @@ def delta_bound(epsilon: float, ratio: float) -> float:
     if ratio == 0:
         return 0.0
     e, c = Decimal(epsilon), Decimal(ratio)
-    root = _CONTEXT.sqrt(_CONTEXT.add(_CONTEXT.multiply(e, e), _CONTEXT.multiply(2, _CONTEXT.multiply(c, c))))
     # (√(ε² + 2c²) − ε)/2 = c²/(ε + √(ε² + 2c²)), without the difference.
-    exponent = _CONTEXT.divide(_CONTEXT.multiply(c, c), _CONTEXT.add(e, root))
-    return _one_minus_exp(exponent)
+    return _one_minus_exp(c * c / (e + (e * e + 2 * c * c).sqrt()))
 
 
+@with_digits(_DIGITS)
 def delta_one_dimension(epsilon: float, ratio: float) -> float:
     """δ(ε) of the Laplace mechanism, rounded up.
 
     >>> delta_one_dimension(1.0, 0.7), round(delta_one_dimension(0.8, 1.0), 6)
     (0.0, 0.264428)
     """
-    c = Decimal(ratio)
-    excess = _CONTEXT.subtract(_CONTEXT.multiply(_CONTEXT.sqrt(Decimal(2)), c), Decimal(epsilon))
-    return _one_minus_exp(_CONTEXT.divide(excess, 2)) if excess > 0 else 0.0
+    excess = Decimal(2).sqrt() * Decimal(ratio) - Decimal(epsilon)
+    return _one_minus_exp(excess / 2) if excess > 0 else 0.0
 
 
 def _one_minus_exp(exponent: Decimal) -> float:
     """1 − e^−x, rounded up; a series where the difference would cancel."""
+    if exponent > _CERTAIN:
+        return 1.0
     if exponent < Decimal("1e-25"):  # 1 − e^−x ≤ x
-        return min(1.0, round_up(Fraction(exponent) * (1 + _SLACK)))
-    value = 1 - Fraction(_CONTEXT.exp(-exponent))
+        return round_up(Fraction(exponent) * (1 + _SLACK))
+    value = 1 - Fraction((-exponent).exp())
     return min(1.0, round_up(value * (1 + _SLACK) + _SLACK * _SLACK))
 
 
@@ -78,47 +84,50 @@ def ratio_for_bound(epsilon: float, delta: float) -> float:
 
 
 def trade_off_bound(alpha: ArrayLike, ratio: float) -> Floats:
-    """β(α): the smallest probability of a miss, at probability α of a false alarm."""
+    """β(α): the smallest probability of a miss, at probability α of a false alarm, rounded down."""
     level = np.asarray(alpha, np.float64)
-    if ratio == 0:
-        return 1 - level
-    h = np.array([_false_alarm_point(float(one), ratio) for one in level.ravel()]).reshape(level.shape)
-    return np.where(level <= 0, 1.0, np.where(level >= 1, 0.0, _b(h, ratio)))
+    return np.reshape([_miss(float(one), ratio) for one in level.ravel()], level.shape)
 
 
 def with_zero_inflation(alpha: ArrayLike, beta: ArrayLike, zero_probability: float) -> Floats:
-    """The trade-off when a share of the records is published exactly.
+    """The trade-off when a share of the records is published exactly, rounded down.
 
     Whoever sees such a record makes no error, so the errors that are left are ``(1 − δ₀)`` times those of the noise
     at the level ``α/(1 − δ₀)``; ``beta`` has been evaluated at that level.
     """
-    keep = 1 - zero_probability
-    return np.where(np.asarray(alpha) >= keep, 0.0, keep * np.asarray(beta))
+    if zero_probability == 0:
+        return np.asarray(beta)
+    keep = round_down(1 - Fraction(zero_probability))
+    return np.where(np.asarray(alpha) >= keep, 0.0, np.nextafter(keep * np.asarray(beta), 0.0))
 
 
-def _b(h: ArrayLike, ratio: float) -> Floats:
-    h = np.asarray(h, np.float64)
-    root = np.sqrt(2 + h * h)
-    # s(−h) = 2/s(h): the sum is taken of numbers of one sign.
-    s = np.where(h >= 0, h + root, 2 / np.where(h >= 0, 1.0, root - h))
-    return np.asarray(np.exp(-ratio / s) / (1 + 2 / (s * s)))
+@with_digits(_DIGITS)
+def _miss(alpha: float, ratio: float) -> float:
+    """β(α), rounded down.
+
+    Along the curve ``α = e^{−cs/2}/(1 + s²/2)`` falls with s > 0 and ``β = e^{−c/s}/(1 + 2/s²)`` rises. A smaller s
+    than that of α gives a smaller β: the s of floats is lowered until its false alarms are shown to be α at least.
+    """
+    if not 0 < alpha < 1:
+        return 1.0 if alpha <= 0 else 0.0
+    if ratio == 0:
+        return round_down(1 - Fraction(alpha))
+    c, slack = Decimal(ratio), Decimal("1e-40")
+    solution = Decimal(_false_alarm_point(alpha, ratio))
+    for digits in range(15, 2, -1):
+        s = solution * (1 - Decimal(10) ** -digits)
+        if c / s > _VANISHING:
+            return 0.0
+        if (-c * s / 2).exp() / (1 + s * s / 2) * (1 - slack) >= Decimal(alpha):
+            return round_down(Fraction((-c / s).exp() / (1 + 2 / (s * s)) * (1 - slack)))
+    return 0.0
 
 
 def _false_alarm_point(alpha: float, ratio: float) -> float:
-    """H with ``1 − F(h c) = b(−h) = α``: a monotone function, solved by bisection."""
-    if not 0 < alpha < 1:
-        return 0.0
-    low, high = -1.0, 1.0
-    while float(_b(-low, ratio)) < alpha:
-        low *= 2
-    while float(_b(-high, ratio)) > alpha:
-        high *= 2
-    for _ in range(200):
+    """S with ``cs/2 + ln(1 + s²/2) = −ln α``, in floats: a monotone function, solved by bisection."""
+    goal, low, high = -math.log(alpha), math.log(5e-308), math.log(1e160)
+    for _ in range(100):
         middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        if float(_b(-middle, ratio)) > alpha:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+        s = math.exp(middle)
+        low, high = (middle, high) if ratio * s / 2 + math.log1p(s * s / 2) < goal else (low, middle)
+    return math.exp(low)

@@ -24,7 +24,7 @@ from discreet.mechanisms.laplace.sampler import Sampling, earlier_slack, noisy_s
 from discreet.mechanisms.laplace.trade_off import trade_off_exact
 from discreet.mechanisms.record import RecordMechanism
 from discreet.privacy import Guarantee
-from discreet.privacy.bounds import exp_bounds, round_up
+from discreet.privacy.bounds import exp_bounds, round_down, round_up
 from discreet.randomness import Randomness, Thresholds, resolve
 from discreet.randomness.continuous import exponential, normal
 from discreet.randomness.scratch import Scratch
@@ -178,9 +178,14 @@ class ZeroInflatedLaplace(RecordMechanism):
             raise MechanismError("alpha must lie between 0 and 1")
         slack, ratio = self.sampling_slack, self.ratio(unit)
         # Both laws may be off by the slack: so are both errors of every test.
-        inner = np.minimum((level + slack) / (1 - self.zero_probability), 1.0)
+        shifted = np.nextafter(level + slack, 2.0) if slack else level
+        inner = shifted
+        if self.zero_probability:  # rounded up, and f falls
+            keep = round_down(1 - Fraction(self.zero_probability))
+            inner = np.where(shifted > 0, np.minimum(np.nextafter(shifted / keep, 2.0), 1.0), 0.0)
         noise = trade_off_bound(inner, ratio) if bound else trade_off_exact(inner, ratio, self.dimension)
-        return np.maximum(with_zero_inflation(level + slack, noise, self.zero_probability) - slack, 0.0)
+        left = with_zero_inflation(shifted, noise, self.zero_probability)
+        return np.maximum(np.nextafter(left - slack, -1.0), 0.0) if slack else left
 
     @property
     def sampling_slack(self) -> float:

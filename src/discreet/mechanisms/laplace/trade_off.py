@@ -31,7 +31,8 @@ _LEVEL = 1 / 64
 _BEYOND = 15.0
 #: Precision of δ, relative: a tenth of what the levels cost.
 _RELATIVE = 1e-6
-#: More than the rounding errors of a few operations on numbers up to one, subtracted.
+#: More than the rounding errors of a few operations on numbers up to one, subtracted; an exponential multiplies that of
+#: its argument, at most √2 c + 15, which it is multiplied by.
 _ROUNDING = 1e-14
 
 
@@ -43,15 +44,16 @@ def trade_off_exact(alpha: ArrayLike, ratio: float, dimension: int) -> Floats:
     """
     level = np.asarray(alpha, np.float64)
     if ratio == 0:
-        return 1 - level
+        return trade_off_bound(level, ratio)
     if dimension == 1:
         found = _one_dimension(level, math.sqrt(2) * ratio)
+    elif dimension > MAX_DIMENSION:
+        return trade_off_bound(level, ratio)
     else:
-        found = trade_off_bound(level, ratio)
-        if dimension <= MAX_DIMENSION:
-            envelope = [_highest_line(float(one), ratio, dimension) for one in level.ravel()]
-            found = np.maximum(found, np.reshape(envelope, level.shape))
-    inside = np.maximum(found - _ROUNDING, 0.0)
+        found = np.reshape([_highest_line(float(one), ratio, dimension) for one in level.ravel()], level.shape)
+    inside = np.maximum(found - _ROUNDING * (1 + ratio), 0.0)
+    if dimension > 1:
+        inside = np.maximum(inside, trade_off_bound(level, ratio))
     return np.where(level <= 0, 1.0, np.where(level >= 1, 0.0, inside))
 
 
