@@ -20,6 +20,7 @@ from tests.spark.truth import by_id, plan, write_truth
 def main(folder: Path) -> None:
     """Release, estimate, audit; a data frame is refused."""
     builder = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.io.encryption.enabled", "true")
     session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
     assert "connect" in type(session).__module__
     engine = engines.Spark(session)

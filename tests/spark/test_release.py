@@ -11,6 +11,8 @@ import pytest
 
 from discreet import DomainError, Release, ReleaseError, release
 from discreet.audit import audit
+from discreet.publish.plan.numeric import ClippedWarning
+from discreet.publish.run.uniqueness import NearlyUniqueWarning
 from tests.spark.truth import ROWS, by_id, plan
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::ResourceWarning")
@@ -81,3 +83,21 @@ def test_frames_need_a_person_and_fixed_values(data, session, engine, tmp_path):
         release(drawn, plan(), tmp_path / "out", engine=engine)
     done = release(frame, plan(person="who", rows_per_person=1), tmp_path / "out", engine=engine)
     by_id(done)
+
+
+def test_what_is_moved_or_points_at_people_is_said(data, session, engine, tmp_path, monkeypatch):
+    """As on one machine: how many numbers were clipped, and public columns that are nearly unique; no key is made."""
+    monkeypatch.setenv("DISCREET_LEDGER_KEY", str(tmp_path / "ledger.key"))
+    noise = {"mechanism": "zero-inflated-laplace", "epsilon": 1.0, "delta": 0.2, "clip": True}
+    chosen = {
+        "format": 1,
+        "public": [{"columns": ["id", "region", "w"]}],
+        "private": [{"columns": ["age"], "domain": {"box": {"low": -1, "high": 2}}, **noise}],
+    }
+    numbers = pq.read_table(data).column("age").to_numpy()
+    moved = f'"age": {np.sum((numbers < -1) | (numbers > 2)):,} numbers outside the box'
+    for where in (engine, None):
+        out, book = tmp_path / f"out-{where is None}", tmp_path / "ledger.sqlite"
+        with pytest.warns(ClippedWarning, match=moved), pytest.warns(NearlyUniqueWarning, match='columns: "id";'):
+            release(data, chosen, out, engine=where, ledger=book)
+        assert (tmp_path / "ledger.key").exists() == (where is None)

@@ -21,6 +21,7 @@ from discreet.publish.run.distributed import ORDER, SparkRun
 from discreet.publish.run.folder_output import FolderOutput
 from discreet.publish.run.sources import Source
 from discreet.publish.run.spark_types import spark_schema
+from discreet.publish.run.uniqueness import can_be_counted, is_nearly_unique
 from discreet.publish.run.work import Progress, Work
 from discreet.publish.run.writing import Output
 from discreet.randomness import Randomness
@@ -78,9 +79,13 @@ def spark_source(engine: Spark, source: Any) -> Source:
 class SparkWork(Work):
     """One run over a table on Spark."""
 
+    recognises = False
+
     def __init__(self, source: Source, plan: Plan, output: Path | None) -> None:
         # Executors work in folders of their own.
         super().__init__(source, plan, None if output is None else output.absolute())
+        self._table.engine.check_encryption()
+        self._unique_there: list[str] = []
         if self.output is not None:
             self._table.engine.check_path(self.output)
         if ORDER in self.layout.source_columns:
@@ -110,14 +115,31 @@ class SparkWork(Work):
         try:
             run.check_persons()
             self.rows = self._table.rows or run.engine.count(run.frame)
+            self._look()
             if not self.rows:
                 raise ReleaseError("the table has no rows")
             done = run.publish(self.manifest(chance, shuffled=self.plan.order == "shuffle"), self.rows, key)
         finally:
             run.key.forget()
+        self.tell()
         if progress is not None:
             progress(self.rows)
         return done
+
+    def nearly_unique(self) -> list[str]:
+        """As counted on the executors."""
+        return self._unique_there
+
+    def _look(self) -> None:
+        """What there is to say of public columns and of numbers outside their bounds, by one job over the source."""
+        public = [name for name in self.plan.public if can_be_counted(self.layout.released.field(name).type)]
+        named = [(name, block.clipped_to(name)) for block in self.plan.blocks for name in block.columns]
+        bounds = {name: ends for name, ends in named if ends is not None}
+        if public or bounds:
+            frame = self._table.engine.select(self._table.frame, [*public, *bounds])
+            different, outside = self._table.engine.summarise(frame, public, bounds)
+            self._unique_there = [name for name in public if is_nearly_unique(*different[name])]
+            self.layout.clipped.update({name: count for name, count in outside.items() if count})
 
     @property
     def _table(self) -> SparkTable:
