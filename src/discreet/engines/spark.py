@@ -49,7 +49,8 @@ class Spark(Engine):
     ----------
     session : pyspark.sql.SparkSession
         Of Spark 4.2 or later, also through Spark Connect. discreet must be installed where its executors run, and
-        they must see the folders of source and output under the same path.
+        they must see the folders of source and output under the same path. A release needs a session that was started
+        with ``spark.io.encryption.enabled=true``; estimates and audits do not.
 
     Raises
     ------
