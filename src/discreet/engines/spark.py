@@ -190,6 +190,12 @@ class Spark(Engine):
         different = dict(zip(listed, zip(found[:size], found[size : 2 * size], strict=True), strict=True))
         return different, dict(zip(bounds, found[2 * size :], strict=True))
 
+    def counted(self, frame: Any, column: str, most: int) -> list[tuple[Any, int]]:
+        """The different values of a column, at most so many of them, and how many rows have each."""
+        with _refusing():
+            found = self.select(frame, [column]).toDF("value").groupBy("value").count().limit(most).toArrow()
+        return [(row["value"], row["count"]) for row in found.to_pylist()]
+
     def sum(self, items: Sequence[bytes], part: Callable[[bytes], Any], *, add: bool = False) -> list[Any]:
         """What a function gives for each item, worked out on the executors and brought together here.
 

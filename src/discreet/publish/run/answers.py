@@ -44,20 +44,25 @@ def encode_answers(block: Block, name: str, cells: pa.Array, *, text: bool) -> t
     return block.encode(name, declared), read
 
 
+def meanings(domain: Any) -> dict[float | None, Any] | None:
+    """The declared value that each number means; None where values are many, words, or mean the same number twice."""
+    if not isinstance(domain, FiniteDomain) or domain.size > _FEW:
+        return None
+    found = {_number(label): label for label in domain.labels}
+    return None if None in found or len(found) < domain.size else found  # "1" beside "01"
+
+
 def _as_declared(domain: Any, cells: pa.Array) -> tuple[pa.Array, ReadAs] | None:
     """The declared values that all of these cells mean; None when that is not certain for every one of them."""
     plain = as_arrow(without_dictionary(cells))  # NaN is a missing value
-    if not isinstance(domain, FiniteDomain) or domain.size > _FEW or pa.types.is_nested(plain.type):
-        return None
-    labels = list(domain.labels)
-    meanings = {_number(label): label for label in labels}
-    if None in meanings or len(meanings) < len(labels):  # words, or "1" beside "01"
+    meant = meanings(domain)
+    if meant is None or pa.types.is_nested(plain.type):
         return None
     coded = plain.dictionary_encode()
     written = coded.dictionary.to_pylist()
-    if any(_number(value) not in meanings for value in written):
+    if any(_number(value) not in meant for value in written):
         return None
-    declared = [meanings[_number(value)] for value in written]
+    declared = [meant[_number(value)] for value in written]
     times = np.bincount(numbers_of(coded.indices.drop_null()), minlength=len(written)).tolist()
     read: ReadAs = Counter()
     for value, label, count in zip(written, declared, times, strict=True):
