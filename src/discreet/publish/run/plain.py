@@ -72,9 +72,11 @@ def plain_column(cells: pa.Array, kind: pa.DataType, column: str, first_row: int
 
 def fresh_copy(cells: pa.Array) -> pa.Array:
     """The same cells in memory of their own: nothing lies under a null, or beside the cells of a slice."""
-    lacking = blanks_of(cells)
-    places = array_of(np.cumsum(~lacking) - 1, lacking if cells.null_count else None)
-    copied = cells.drop_null().take(places)
+    if cells.null_count:
+        lacking = blanks_of(cells)
+        copied = cells.drop_null().take(array_of(np.cumsum(~lacking) - 1, lacking))
+    else:
+        copied = pa.concat_arrays([cells, cells.slice(0, 0)])  # of one array it would be no copy
     kind = copied.type
     if not pa.types.is_nested(kind):
         return copied
