@@ -311,9 +311,19 @@ def test_the_mask_of_the_process_is_not_touched(told, tmp_path, table, monkeypat
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o640}
 
 
-def test_threads_that_release_at_once_leave_the_mask_as_it_was(tmp_path, table):
-    """And every file has the ordinary permissions, also those that another thread makes meanwhile."""
-    before = os.umask(0o022)
+def test_threads_that_release_at_once_leave_the_mask_as_it_was(tmp_path, table, monkeypatch):
+    """And every file has the ordinary permissions, also those that another thread makes meanwhile.
+
+    Whoever sets the mask has to wait, so that threads that did would meet.
+    """
+    before, at_once = os.umask(0o022), os.umask
+
+    def slowly(mask):
+        earlier = at_once(mask)
+        time.sleep(0.02)
+        return earlier
+
+    monkeypatch.setattr(os, "umask", slowly)
     try:
         with ThreadPoolExecutor(4) as pool:
             folders = [tmp_path / str(number) for number in range(40)]
@@ -325,7 +335,7 @@ def test_threads_that_release_at_once_leave_the_mask_as_it_was(tmp_path, table):
             for run in runs:
                 run.result()
     finally:
-        found = os.umask(before)
+        found = at_once(before)
     assert found == 0o022
     assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*") if path.is_file()} == {0o644}
 
