@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -12,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import discreet
 from discreet import Binary, Categorical, DomainError, Grid, Ordinal, domains
 from discreet.domains import WithBlank
 from discreet.domains.columns import without_dictionary
@@ -359,3 +362,28 @@ def test_entries_of_any_kind_come_out_of_a_dictionary(kind):
     coded = pa.DictionaryArray.from_arrays(pa.array([0, None, 1, 0], pa.uint32()), entries)
     assert without_dictionary(coded).to_pylist() == plain.to_pylist()
     assert without_dictionary(plain) is plain
+
+
+MASKED = {"encode_reports", "encode_with_missing"}
+
+
+def drops_a_mask(node):
+    """Whether a statement keeps the codes and not the mask of missing values."""
+    if isinstance(node, ast.Subscript):
+        call = node.value
+    elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
+        call, kept = node.value, node.targets[0].elts[-1]
+        if not (isinstance(kept, ast.Name) and kept.id.startswith("_")):
+            return False
+    else:
+        return False
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in MASKED
+
+
+def test_no_reader_drops_the_mask_of_missing_values():
+    """A missing cell has the code 0, so codes without their mask are invented reports; ``encode`` refuses them."""
+    assert drops_a_mask(ast.parse("domain.encode_reports(cells)[0]").body[0].value)
+    assert drops_a_mask(ast.parse("codes, _ = domain.encode_with_missing(cells)").body[0])
+    for path in Path(discreet.__file__).parent.rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        assert not [node.lineno for node in ast.walk(tree) if drops_a_mask(node)], path

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import InputError, Release, ReleaseError, engines, release
-from discreet.engines.spark import _Quiet
+from discreet.engines.spark import ENCRYPTION, _Quiet
 from discreet.publish.plan import as_plan
 from discreet.publish.run.distributed import Decode, Randomise, Shared
 from discreet.publish.run.layout import Layout
@@ -37,6 +37,19 @@ def test_checksums_must_be_on(name):
     """They are the second line behind the keys."""
     with pytest.raises(InputError, match="switched off"):
         engines.Spark(session(**{name: "false"}))
+
+
+@pytest.mark.parametrize("stated", [{}, {ENCRYPTION: "false"}, {ENCRYPTION: "no"}])
+def test_disks_must_be_encrypted(stated):
+    """Where it counts, in the settings of the context; a client of Spark Connect has those of its session only."""
+    found = session()
+    context = SimpleNamespace(getConf=lambda: stated)
+    for one in (found, SimpleNamespace(**vars(found) | {"sparkContext": context, "conf": {ENCRYPTION: "true"}})):
+        with pytest.raises(InputError, match=f"{ENCRYPTION} is off"):
+            engines.Spark.check_encryption(SimpleNamespace(_session=one))
+    context = SimpleNamespace(getConf=lambda: {ENCRYPTION: "True"})
+    for one in (SimpleNamespace(sparkContext=context, conf={}), SimpleNamespace(conf={ENCRYPTION: "true"})):
+        engines.Spark.check_encryption(SimpleNamespace(_session=one))
 
 
 @pytest.mark.parametrize("wrong", [None, "spark://host", 7])

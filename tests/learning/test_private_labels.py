@@ -282,30 +282,78 @@ def test_a_release_says_everything(missing):
     assert FromRelease(LogisticRegression(), "answer", ["hours", "other"]).fit(released).columns_ == ["hours", "other"]
 
 
+BY_MODE = """
+format = 1
+[output]
+order = "keep"
+[[public]]
+columns = ["x", "mode"]
+[[private]]
+columns = ["answer"]
+domain = { binary = ["0", "1"] }
+collected = true
+by = "mode"
+designs.direct = { direct = true }
+designs.crosswise = { crosswise = "1/4" }
+"""
+
+
 def test_designs_by_row_come_from_the_manifest():
     """Some were asked directly and some by a crosswise question."""
     X, p, y = world(2, 20_000)
     mode = np.where(np.arange(20_000) % 2, "crosswise", "direct")
     crosswise = BinaryResponse.crosswise("1/4")
     reports = np.where(mode == "direct", y, crosswise.privatize(y, Randomness.seeded(1)))
-    plan = Plan.parse("""
-    format = 1
-    [output]
-    order = "keep"
-    [[public]]
-    columns = ["x", "mode"]
-    [[private]]
-    columns = ["answer"]
-    domain = { binary = ["0", "1"] }
-    collected = true
-    by = "mode"
-    designs.direct = { direct = true }
-    designs.crosswise = { crosswise = "1/4" }
-    """)
+    plan = Plan.parse(BY_MODE)
     table = pa.table({"x": X[:, 1], "mode": mode, "answer": reports.astype(str)})
     released = Release.from_reports(table, plan)
     model = FromRelease(LogisticRegression(), "answer").fit(released)
     assert model.columns_ == ["x"]
+    assert np.abs(model.predict_proba(pa.table({"x": X[:, 1]})) - p).mean() < 0.03
+
+
+#: Every row reports one of two columns; a Grid of two points is a yes/no question.
+ONE = """
+format = 1
+[[public]]
+columns = ["town"]
+[[private]]
+columns = ["a", "b"]
+domains = [{ grid = { low = 0, high = 1, points = 2 } }, { grid = { low = 0, high = 1, points = 2 } }]
+mechanism = "unbiased"
+report = "one"
+epsilon = 2.0
+"""
+
+
+@pytest.mark.parametrize("label", ["a", "b"])
+def test_rows_that_report_another_column_are_left_out(label):
+    """Half of the rows report each column; the shares .1, .5 and .9 of three towns are recovered from these alone."""
+    n, shares = 60_000, np.array([0.1, 0.5, 0.9])
+    rng = np.random.default_rng(0)
+    town = rng.integers(0, 3, n)
+    yes = (rng.random((2, n)) < shares[town]).astype(float)
+    table = pa.table({"town": np.array(["t0", "t1", "t2"])[town], "a": yes[0], "b": yes[1]})
+    released = release(table, Plan.parse(ONE), randomness=Randomness.seeded(1))
+    model = FromRelease(LogisticRegression(), label).fit(released)
+    assert model.left_out_ == released.to_arrow([label]).column(0).null_count > n / 3
+    new = pa.table({"town": ["t0", "t1", "t2"]})
+    assert np.abs(model.predict_proba(new)[:, 1] - shares).max() < 0.03
+
+
+@pytest.mark.parametrize("blank", [True, False])
+def test_designs_by_row_with_gaps(blank):
+    """Missing values that are public are left out under every design, and none is read as the first value."""
+    X, p, y = world(2, 20_000)
+    mode = np.where(np.arange(20_000) % 2, "crosswise", "direct")
+    reports = np.where(mode == "direct", y, BinaryResponse.crosswise("1/4").privatize(y, Randomness.seeded(1)))
+    answers = reports.astype(str).astype(object)
+    if blank:
+        answers[::3] = None
+    plan = Plan.parse(BY_MODE + 'missing = "public"\n')
+    released = Release.from_reports(pa.table({"x": X[:, 1], "mode": mode, "answer": answers}), plan)
+    model = FromRelease(LogisticRegression(), "answer").fit(released)
+    assert model.left_out_ == (6667 if blank else 0)
     assert np.abs(model.predict_proba(pa.table({"x": X[:, 1]})) - p).mean() < 0.03
 
 

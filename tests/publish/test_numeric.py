@@ -116,7 +116,7 @@ def test_values_outside_are_refused_or_counted_on_the_terminal_only(tmp_path):
     assert '"clip": true' in manifest.replace('"clip":true', '"clip": true')
     assert "3 numbers" not in manifest
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", ClippedWarning)
         release(people(500), plan_of(clip=True))
 
 

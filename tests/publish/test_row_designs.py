@@ -231,6 +231,43 @@ def test_answers_that_mean_the_declared_values(declared, cells):
     assert block.reports.encode(found.to_arrow()["rr.q"]).tolist() == [0, 1, 1]
 
 
+def as_dictionary(kind):
+    """Text in a dictionary of a kind, with a null among its entries."""
+
+    def convert(cells):
+        entries = [None, *dict.fromkeys(cell for cell in cells if cell is not None)]
+        places = [entries.index(cell) for cell in cells]
+        return pa.DictionaryArray.from_arrays(pa.array(places, pa.int32()), pa.array(entries).cast(kind))
+
+    return convert
+
+
+WAYS = {
+    "text": pa.array,
+    "large text": lambda cells: pa.array(cells, pa.large_string()),
+    "views": lambda cells: pa.array(cells, pa.string_view()),
+    "dictionary": as_dictionary(pa.string()),
+    "dictionary of large text": as_dictionary(pa.large_string()),
+}
+#: 140 spellings of two numbers.
+SPELLINGS = [f"{number}.{'0' * zeros}" for zeros in range(1, 71) for number in (0, 1)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("blank", [None, 0, 1, 63, 64, 65, 139])
+def test_every_spelling_of_an_answer_is_read(way, blank):
+    """However many there are and wherever one is missing; the message lists the first ones and counts the others."""
+    cells = [None if place == blank else cell for place, cell in enumerate(SPELLINGS)]
+    plan = Plan.parse(ZERO_ONE + '\nmissing = "public"')
+    with pytest.warns(AnswersReadWarning, match="further spellings") as caught:
+        found = Release.from_reports(pa.table({"rr.q": WAYS[way](cells)}), plan)
+    expected = [None if cell is None else cell[0] for cell in cells]
+    assert found.to_arrow()["rr.q"].to_pylist() == expected
+    assert str(caught[0].message).count(" as ") == 1 + 64
+    with pytest.raises(DomainError):
+        Release.from_reports(pa.table({"rr.q": WAYS[way]([*cells, "2.0"])}), plan)
+
+
 def test_what_was_read_as_what_is_said(tmp_path):
     """The step is named with its counts; nothing is said where the cells are the declared values."""
     plan = Plan.parse(ZERO_ONE)

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import textwrap
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -288,6 +290,54 @@ def test_an_output_has_the_ordinary_permissions(mask, target, table):
     finally:
         os.umask(before)
     assert {stat.S_IMODE(path.stat().st_mode) for path in target.parent.iterdir()} == {0o666 & ~mask}
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_the_mask_of_the_process_is_not_touched(told, tmp_path, table, monkeypatch):
+    """Threads share it: two that set it and put it back can leave the other's value behind."""
+    before = os.umask(0o027)
+    try:
+        monkeypatch.setattr(os, "umask", lambda _: pytest.fail("the mask was set"))
+        if not told:
+            monkeypatch.setattr(Path, "read_text", lambda *_, **__: "another system")
+        for name in ("out.parquet", "out.csv", "out"):
+            release(table, plan_of(), tmp_path / name, ledger=None)
+        release(table, plan_of(), tmp_path / "out", append=True, ledger=None)
+    finally:
+        monkeypatch.undo()
+        os.umask(before)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(files) == 6
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o640}
+
+
+def test_threads_that_release_at_once_leave_the_mask_as_it_was(tmp_path, table, monkeypatch):
+    """And every file has the ordinary permissions, also those that another thread makes meanwhile.
+
+    Whoever sets the mask has to wait, so that threads that did would meet.
+    """
+    before, at_once = os.umask(0o022), os.umask
+
+    def slowly(mask):
+        earlier = at_once(mask)
+        time.sleep(0.02)
+        return earlier
+
+    monkeypatch.setattr(os, "umask", slowly)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            folders = [tmp_path / str(number) for number in range(40)]
+            for folder in folders:
+                folder.mkdir()
+            runs = [pool.submit(release, table, plan_of(), folder / "out.csv", ledger=None) for folder in folders]
+            for number in range(2_000):
+                (tmp_path / f"{number}.own").write_bytes(b"")
+            for run in runs:
+                run.result()
+    finally:
+        found = at_once(before)
+    assert found == 0o022
+    assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*") if path.is_file()} == {0o644}
 
 
 def test_compression_is_the_default_one(out):

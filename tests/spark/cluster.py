@@ -66,6 +66,7 @@ class Cluster:
             "SPARK_HOME": str(home),
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_LOCAL_IP": host,
+            "SPARK_LOCAL_DIRS": str(self.folder / "local"),
         }
         with (self.folder / f"{name}.log").open("wb") as log:
             self.processes.append(
@@ -103,6 +104,7 @@ class Cluster:
             "spark.ui.showConsoleProgress": "false",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
+            "spark.io.encryption.enabled": "true",
             "spark.cores.max": "2",
             "spark.executor.cores": "1",
             "spark.executor.memory": "700m",

@@ -11,8 +11,8 @@ from discreet import Randomness, engines, release
 from tests.spark.cluster import Cluster, missing
 from tests.spark.truth import plan, write_truth
 
-#: A program that a test runs; without pyspark there is none, and the other tests go on.
-collect_ignore = ["connect_client.py"]
+#: Programs that tests run; without pyspark there are none, and the other tests go on.
+collect_ignore = ["connect_client.py", "secret_driver.py"]
 
 
 @pytest.fixture(scope="session")

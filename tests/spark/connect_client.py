@@ -20,8 +20,11 @@ from tests.spark.truth import by_id, plan, write_truth
 def main(folder: Path) -> None:
     """Release, estimate, audit; a data frame is refused."""
     builder = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.io.encryption.enabled", "true")
     session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
     assert "connect" in type(session).__module__
+    with pytest.raises(Exception, match="CANNOT_MODIFY_CONFIG"):  # so that what the session says of it is true
+        session.conf.set("spark.io.encryption.enabled", "false")
     engine = engines.Spark(session)
     write_truth(folder / "data", 6_000, 2)
     release(folder / "data", plan(), folder / "out", Randomness.seeded(5), engine=engine, ledger=None)

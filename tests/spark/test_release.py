@@ -11,6 +11,9 @@ import pytest
 
 from discreet import DomainError, Release, ReleaseError, release
 from discreet.audit import audit
+from discreet.publish.plan.numeric import ClippedWarning
+from discreet.publish.run.answers import AnswersReadWarning
+from discreet.publish.run.uniqueness import NearlyUniqueWarning
 from tests.spark.truth import ROWS, by_id, plan
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::ResourceWarning")
@@ -81,3 +84,37 @@ def test_frames_need_a_person_and_fixed_values(data, session, engine, tmp_path):
         release(drawn, plan(), tmp_path / "out", engine=engine)
     done = release(frame, plan(person="who", rows_per_person=1), tmp_path / "out", engine=engine)
     by_id(done)
+
+
+def test_what_is_moved_or_points_at_people_is_said(data, session, engine, tmp_path, monkeypatch):
+    """As on one machine: how many numbers were clipped, and public columns that are nearly unique; no key is made."""
+    monkeypatch.setenv("DISCREET_LEDGER_KEY", str(tmp_path / "ledger.key"))
+    noise = {"mechanism": "zero-inflated-laplace", "epsilon": 1.0, "delta": 0.2, "clip": True}
+    chosen = {
+        "format": 1,
+        "public": [{"columns": ["id", "region", "w"]}],
+        "private": [{"columns": ["age"], "domain": {"box": {"low": -1, "high": 2}}, **noise}],
+    }
+    numbers = pq.read_table(data).column("age").to_numpy()
+    moved = f'"age": {np.sum((numbers < -1) | (numbers > 2)):,} numbers outside the box'
+    for where in (engine, None):
+        out, book = tmp_path / f"out-{where is None}", tmp_path / f"ledger-{where is None}.sqlite"
+        with pytest.warns(ClippedWarning, match=moved), pytest.warns(NearlyUniqueWarning, match='columns: "id";'):
+            release(data, chosen, out, engine=where, ledger=book)
+        assert (tmp_path / "ledger.key").exists() == (where is None)
+
+
+def test_answers_that_are_read_as_declared_are_said(engine, tmp_path):
+    """As on one machine, with their counts: 1.0 stands for "1"."""
+    pq.write_table(pa.table({"x": [0.0, 1.0, None, 1.0] * 50}), tmp_path / "answers.parquet")
+    answers = {"columns": ["x"], "domain": {"binary": ["0", "1"]}, "collected": True, "warner": "2/3"}
+    chosen = {"format": 1, "private": [answers | {"missing": "public"}]}
+    said = []
+    for where in (engine, None):
+        with pytest.warns(AnswersReadWarning, match=r'100 of 1\.0 as "1"') as caught:
+            done = release(
+                tmp_path / "answers.parquet", chosen, tmp_path / f"{where is None}", engine=where, ledger=None
+            )
+        said.append([str(one.message) for one in caught if one.category is AnswersReadWarning])
+        assert done.to_arrow().column("x").null_count == 50
+    assert said[0] == said[1]

@@ -44,10 +44,11 @@ def chosen_engine(name: str, master: str | None) -> Engine | None:
     except ImportError:
         raise InputError("--engine spark needs pyspark: pip install 'discreet[spark]'") from None
     from discreet.engines import Spark
+    from discreet.engines.spark import ENCRYPTION
 
     # Workers of Spark would take the first python3 of their path, which may know nothing of discreet.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("discreet")
+    builder = SparkSession.builder.appName("discreet").config(ENCRYPTION, "true")
     try:
         session = (builder.master(master) if master is not None else builder).getOrCreate()
     except Exception as error:  # of Spark, of its bridge to Java, or of either's libraries

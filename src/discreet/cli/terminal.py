@@ -83,6 +83,8 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
             fail("terminated; nothing unfinished was left behind", 128 + ended.signal)
         except (DiscreetError, OSError) as error:
             fail(_sentence(error), ENVIRONMENT)
+        except MemoryError:  # of Python, numpy or Arrow
+            fail("this machine has not enough memory for this; nothing unfinished was left behind", ENVIRONMENT)
         except Exception as error:
             if os.environ.get("DISCREET_DEBUG"):
                 raise

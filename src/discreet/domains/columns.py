@@ -39,7 +39,16 @@ def without_dictionary(cells: pa.Array | pa.ChunkedArray) -> pa.Array:
     if not pa.types.is_dictionary(whole.type):
         return whole
     entries = whole.dictionary
-    return (entries.cast(pa.string()) if pa.types.is_string_view(entries.type) else entries).take(whole.indices)
+    plain = entries.cast(pa.string()) if pa.types.is_string_view(entries.type) else entries
+    return entries_of(plain, whole.indices)
+
+
+def entries_of(entries: pa.Array, numbers: pa.Array) -> pa.Array:
+    """The entries of a dictionary with these numbers; a number without an entry is refused."""
+    try:
+        return entries.take(numbers)
+    except pa.ArrowIndexError:
+        raise DomainError("the column is damaged: its dictionary has no entry for a cell") from None
 
 
 def _first_stranger(values: Any) -> int | None:

@@ -13,7 +13,7 @@ from discreet import arguments
 from discreet import arrow_functions as pc
 from discreet.domains.base import Domain
 from discreet.domains.buffers import blanks_of, numbers_of
-from discreet.domains.columns import as_arrow, first_true
+from discreet.domains.columns import as_arrow, entries_of, first_true
 from discreet.errors import DomainError
 
 
@@ -62,7 +62,7 @@ class FiniteDomain(Domain):
     def _encode_dictionary(self, array: pa.DictionaryArray) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         """Encode the dictionary once and look the codes up; entries that no row uses need not be valid."""
         entries = as_arrow(array.dictionary)
-        codes = self.codes(entries).take(array.indices)
+        codes = entries_of(self.codes(entries), array.indices)
         if codes.null_count:
             return self.encode_with_missing(entries.take(array.indices))
         return self._as_numpy(codes), None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -31,6 +31,8 @@ _CHECKSUMS = (
     "spark.sql.shuffle.orderIndependentChecksum.enabled",
     "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch",
 )
+#: What Spark encrypts everything with that it puts on a local disk: spilled tasks and broadcasts, shuffled rows.
+ENCRYPTION = "spark.io.encryption.enabled"
 #: Results that are added up at once, and that come to the driver.
 AT_ONCE = 32
 #: What makes a pattern of a path that Spark reads.
@@ -47,7 +49,8 @@ class Spark(Engine):
     ----------
     session : pyspark.sql.SparkSession
         Of Spark 4.2 or later, also through Spark Connect. discreet must be installed where its executors run, and
-        they must see the folders of source and output under the same path.
+        they must see the folders of source and output under the same path. A release needs a session that was started
+        with ``spark.io.encryption.enabled=true``; estimates and audits do not.
 
     Raises
     ------
@@ -73,6 +76,21 @@ class Spark(Engine):
         for name in _CHECKSUMS:
             if str(self._session.conf.get(name, "true")).lower() == "false":
                 raise InputError(f"{name} is switched off; it notices tasks that gave other rows when they ran again")
+
+    def check_encryption(self) -> None:
+        """Refuse a session that would put tasks, and the key of the noise in them, on its local disks as they are.
+
+        Under memory pressure Spark moves the binary of a task to disk, on the driver and on every executor.
+        """
+        # The settings of a session take this name at any time, which changes nothing. A client of Spark Connect has no
+        # others: its server refuses to change this one.
+        context = getattr(self._session, "sparkContext", None)
+        settings = self._session.conf if context is None else context.getConf()
+        if str(settings.get(ENCRYPTION, "false")).lower() != "true":
+            raise InputError(
+                f"{ENCRYPTION} is off, so Spark could write the key of the noise to a local disk; "
+                f"start the session (with Spark Connect, its server) with {ENCRYPTION}=true"
+            )
 
     def check_path(self, path: Path) -> None:
         """Refuse a path that Spark takes for a pattern, before anything is read or written."""
@@ -155,6 +173,28 @@ class Spark(Engine):
         with _refusing():
             row = counted.agg(blank.alias("blank"), most.alias("most")).toArrow().to_pylist()[0]
         return int(row["blank"] or 0), int(row["most"] or 0)
+
+    def summarise(
+        self, frame: Any, listed: Sequence[str], bounds: Mapping[str, tuple[float, float]]
+    ) -> tuple[dict[str, tuple[int, int]], dict[str, int]]:
+        """About how many different values some columns have, and how many cells; how many numbers are out of bounds."""
+        from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
+
+        asked = [count(_quoted(name)) for count in (F.approx_count_distinct, F.count) for name in listed]
+        for name, (low, high) in bounds.items():
+            number = F.col(_quoted(name)).cast("double")
+            asked.append(F.count_if(((number < low) | (number > high)) & ~F.isnan(number)))
+        with _refusing():
+            row = frame.agg(*(one.alias(str(place)) for place, one in enumerate(asked))).toArrow().to_pylist()[0]
+        found, size = [int(row[str(place)]) for place in range(len(asked))], len(listed)
+        different = dict(zip(listed, zip(found[:size], found[size : 2 * size], strict=True), strict=True))
+        return different, dict(zip(bounds, found[2 * size :], strict=True))
+
+    def counted(self, frame: Any, column: str, most: int) -> list[tuple[Any, int]]:
+        """The different values of a column, at most so many of them, and how many rows have each."""
+        with _refusing():
+            found = self.select(frame, [column]).toDF("value").groupBy("value").count().limit(most).toArrow()
+        return [(row["value"], row["count"]) for row in found.to_pylist()]
 
     def sum(self, items: Sequence[bytes], part: Callable[[bytes], Any], *, add: bool = False) -> list[Any]:
         """What a function gives for each item, worked out on the executors and brought together here.

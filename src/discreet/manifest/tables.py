@@ -216,11 +216,13 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise ReleaseError(f"there is no file {path}") from None
-    except UnicodeDecodeError:
+    except UnicodeEncodeError:
+        raise ReleaseError(f"the path of a {kind} file is not UTF-8, so it cannot be opened; rename it") from None
+    except UnicodeError:  # also of an encoding that needs a mark at the start, which is not there
         raise ReleaseError(_not_this_encoding(path, kind)) from None
-    except UnicodeError:  # an encoding that needs a mark at the start, which is not there
-        raise ReleaseError(_not_this_encoding(path, kind)) from None
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowKeyError, csv.Error):
+    except pa.ArrowMemoryError:
+        raise ReleaseError(f"{path.name} is damaged, or needs more memory than this machine has") from None
+    except (pa.ArrowException, csv.Error):
         raise ReleaseError(f"{path.name} cannot be read as a {kind} file") from None
     except OSError as error:
         if isinstance(error, SystemFailureError):
@@ -231,6 +233,8 @@ def reading(path: Path, kind: str) -> Iterator[None]:
 
 
 def _not_this_encoding(path: Path, kind: str) -> str:
+    if kind != "CSV":
+        return f"{path.name} has a column whose name is not UTF-8; rename that column"
     return (
         f"{path.name} is not a {kind} file in UTF-8, or not in the encoding that is named; say in the plan which it "
         'is, as in encoding = "latin-1"; a skeleton takes it as encoding="latin-1"'

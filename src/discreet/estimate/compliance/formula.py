@@ -83,7 +83,7 @@ def _complete(release: Any, names: list[str], outcome: str, block: Any, missing:
     table = pa.Table.from_batches(list(release.batches(names)))
     blank = np.zeros(table.num_rows, bool)
     for name in names:
-        if name == outcome and block.missing != "public":
+        if name == outcome and not block.gaps:
             continue  # a blank is refused or one of the reports
         lacking = pc.is_null(table[name], nan_is_null=True).to_numpy()
         if missing == "error" and lacking.any():

@@ -47,7 +47,8 @@ class FromRelease(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scik
     guarantee_ : Guarantee
         That of the release, for all private columns of a row.
     left_out_ : int
-        Rows without a report, whose blank is public.
+        Rows without a report in this column: the value is missing, or the row reported another column
+        (``report = "one"``).
 
     Examples
     --------
@@ -106,12 +107,10 @@ class FromRelease(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scik
         weight = release.survey.weight if arguments.flag(self.weighted, "weighted") else None
         needed = list(dict.fromkeys([*names, label, *(name for name in (block.by, weight) if name)]))
         table = release.to_arrow(needed)
-        # A blank is a report like any other where it was released as a category, else it is public and says nothing.
-        blank = np.asarray(table.column(label).is_null())
-        kept = ~blank if block.missing == "public" else np.ones(len(blank), bool)
-        self.left_out_ = int((~kept).sum())
-        rows = table.filter(kept)
-        codes = _report_codes(block, label, rows)
+        # Where a block has gaps, a row without a report is left out; elsewhere a missing value is a report.
+        rows = table.filter(table.column(label).is_valid()) if block.gaps else table
+        self.left_out_ = table.num_rows - rows.num_rows
+        codes = block.reports_of(label).encode(rows.column(label), column=label).astype(np.intp)
         self.columns_ = names
         self.categories_ = _categories(rows, names)
         designs = [design_name(one) for one in rows.column(block.by).to_pylist()] if block.by else None
@@ -185,13 +184,6 @@ def _categories(rows: Any, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
             found[name] = np.unique(np.asarray([one for one in rows.column(name).to_pylist() if one is not None]))
     return found
-
-
-def _report_codes(block: Block, label: str, rows: Any) -> NDArray[np.intp]:
-    """The codes of reports, in batches as they are stored."""
-    reports = block.reports_of(label)
-    parts = [reports.encode_reports(chunk)[0] for chunk in rows.column(label).chunks]
-    return np.concatenate(parts).astype(np.intp) if parts else np.zeros(0, np.intp)
 
 
 def _class_names(truths: FiniteDomain) -> list[Any]:

@@ -120,6 +120,10 @@ class Block(ABC):
         for several columns that were randomised one by one.
         """
 
+    def clipped_to(self, name: str) -> tuple[float, float] | None:  # noqa: ARG002  # most refuse what does not fit
+        """The bounds to which numbers outside are moved; None where they are refused."""
+        return None
+
     def code_dtype(self, name: str) -> np.dtype[Any]:
         """What holds the codes of the truths of one column, and of its reports, one after the other."""
         return np.promote_types(self.truths_of(name).code_dtype, self.reports_of(name).code_dtype)

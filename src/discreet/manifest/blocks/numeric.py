@@ -84,6 +84,11 @@ class NumericBlock(RecordBlock):
         clipped, moved = box.clip(numbers)
         return Cells(clipped[:, 0], missing, moved)
 
+    def clipped_to(self, name: str) -> tuple[float, float] | None:
+        """The bounds of the column, if ``clip`` says so and the numbers were not randomised by the respondents."""
+        box = self.truths_of(name)
+        return (box.low[0], box.high[0]) if self.clip and not self.collected else None
+
     def _stand_in(self, place: int) -> float:
         return self.domain.low[place]
 

@@ -165,6 +165,9 @@ class Plan:
             raise _too_deep()
         try:
             text = json.dumps(data, ensure_ascii=False, sort_keys=True)
+            text.encode()
+        except UnicodeEncodeError:
+            raise PlanError("a plan holds text that is not UTF-8: half of a surrogate pair") from None
         except (TypeError, ValueError):
             raise PlanError("a plan holds only tables, lists, text, numbers and true or false") from None
         return cls._build(data, text, arguments.path(folder, "folder", PlanError), outside_files)

@@ -9,17 +9,18 @@ import math
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from discreet import arrow_functions as pc
 from discreet.domains import FiniteDomain
-from discreet.domains.columns import without_dictionary
+from discreet.domains.buffers import numbers_of
+from discreet.domains.columns import as_arrow, without_dictionary
 from discreet.errors import DomainError
 from discreet.manifest import Block
 from discreet.manifest.blocks import Cells
 from discreet.plain_text import one_line
 
-#: Declared values, and different answers of a batch, up to which a meaning is looked for.
+#: Declared values up to which a meaning is looked for, and spellings that a message lists.
 _FEW = 64
 _WORDS = {"true": 1.0, "false": 0.0}
 
@@ -43,31 +44,31 @@ def encode_answers(block: Block, name: str, cells: pa.Array, *, text: bool) -> t
     return block.encode(name, declared), read
 
 
+def meanings(domain: Any) -> dict[float | None, Any] | None:
+    """The declared value that each number means; None where values are many, words, or mean the same number twice."""
+    if not isinstance(domain, FiniteDomain) or domain.size > _FEW:
+        return None
+    found = {_number(label): label for label in domain.labels}
+    return None if None in found or len(found) < domain.size else found  # "1" beside "01"
+
+
 def _as_declared(domain: Any, cells: pa.Array) -> tuple[pa.Array, ReadAs] | None:
     """The declared values that all of these cells mean; None when that is not certain for every one of them."""
-    plain = without_dictionary(cells)
-    if not isinstance(domain, FiniteDomain) or domain.size > _FEW or pa.types.is_nested(plain.type):
+    plain = as_arrow(without_dictionary(cells))  # NaN is a missing value
+    meant = meanings(domain)
+    if meant is None or pa.types.is_nested(plain.type):
         return None
-    labels = list(domain.labels)
-    meanings = {_number(label): label for label in labels}
-    if None in meanings or len(meanings) < len(labels):  # words, or "1" beside "01"
-        return None
-    read: ReadAs = Counter()
-    declared: dict[Any, Any] = {None: None}
-    for entry in pc.value_counts(plain)[: _FEW + 1]:
-        value = entry["values"].as_py()
-        if value is None or (isinstance(value, float) and math.isnan(value)):
-            declared[value] = None
-            continue
-        if _number(value) not in meanings or len(declared) > _FEW:
-            return None
-        label = meanings[_number(value)]
-        declared[value] = label
-        if str(value) != str(label):
-            read[one_line(str(value)), one_line(str(label))] += entry["counts"].as_py()
     coded = plain.dictionary_encode()
-    meant = [declared.get(value) for value in coded.dictionary.to_pylist()]
-    return pa.array(meant).take(coded.indices), read
+    written = coded.dictionary.to_pylist()
+    if any(_number(value) not in meant for value in written):
+        return None
+    declared = [meant[_number(value)] for value in written]
+    times = np.bincount(numbers_of(coded.indices.drop_null()), minlength=len(written)).tolist()
+    read: ReadAs = Counter()
+    for value, label, count in zip(written, declared, times, strict=True):
+        if str(value) != str(label):
+            read[one_line(str(value)), one_line(str(label))] += count
+    return pa.array(declared).take(coded.indices), read
 
 
 def _number(value: Any) -> float | None:
@@ -88,5 +89,7 @@ def _number(value: Any) -> float | None:
 
 def sentence(column: str, read: ReadAs) -> str:
     """What was done, for people."""
-    listed = ", ".join(f'{times:,} of {written} as "{label}"' for (written, label), times in sorted(read.items()))
+    shown = [f'{times:,} of {written} as "{label}"' for (written, label), times in sorted(read.items())[:_FEW]]
+    more = [f"and {len(read) - _FEW:,} further spellings"] if len(read) > _FEW else []
+    listed = ", ".join(shown + more)
     return f'column "{one_line(column)}": answers were read as the declared values that they mean: {listed}'

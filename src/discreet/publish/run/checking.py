@@ -35,4 +35,5 @@ def check(
             raise
         again = Work.open(source, plan, output, overwrite=overwrite)
         raise every_violation(again.source, again.layout, again.plan.blocks, error) from None
+    work.tell()
     return work.rows

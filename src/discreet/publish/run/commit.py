@@ -24,6 +24,7 @@ import os
 import re
 import shutil
 import stat
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -254,10 +255,19 @@ def _is_mine(entry: os.DirEntry[str]) -> bool:
 
 
 def ordinary_mode() -> int:
-    """The permissions of a file that is made without asking for any."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return 0o666 & ~mask
+    """The permissions of a file that is made without asking for any.
+
+    The mask of the process is never set, not even for a moment: all threads share it.
+    """
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        return 0o666 & ~int(status.partition("\nUmask:")[2].split()[0], 8)
+    with tempfile.TemporaryDirectory() as folder:  # where the system does not tell, a file shows it
+        descriptor = os.open(Path(folder) / "empty", os.O_WRONLY | os.O_CREAT, 0o666)
+        try:
+            return stat.S_IMODE(os.fstat(descriptor).st_mode)
+        finally:
+            os.close(descriptor)
 
 
 def sync_folder(folder: Path) -> None:

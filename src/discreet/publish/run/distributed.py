@@ -11,8 +11,8 @@
 4. The manifest is written last and the folder gets its name; the key is forgotten.
 
 What a task needs to know of the plan, which can be large, lies in a file in the folder that is being written and that
-only its owner can read. The key is no part of it: it travels with the task, in a few hundred bytes, which Spark keeps
-in memory.
+only its owner can read. The key is no part of it: it travels with the task, in a few hundred bytes. Spark keeps tasks
+in memory, and moves them to local disks if memory is short; these must be encrypted (``Spark.check_encryption``).
 """
 
 from __future__ import annotations

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
 from discreet import arrow_functions as pc
+from discreet.domains.buffers import array_of, blanks_of
 from discreet.domains.columns import is_text
 from discreet.errors import ReleaseError
 from discreet.manifest.document import ColumnType
@@ -31,7 +33,7 @@ def plain_type(kind: pa.DataType, column: str) -> pa.DataType:
 
 def _plain_nested(kind: pa.DataType, column: str) -> pa.DataType:
     if pa.types.is_struct(kind):
-        return pa.struct([(kind.field(i).name, plain_type(kind.field(i).type, column)) for i in range(kind.num_fields)])
+        return pa.struct([(_field_name(one, column), plain_type(one.type, column)) for one in kind])
     if pa.types.is_fixed_size_list(kind):
         return pa.list_(plain_type(kind.value_type, column), kind.list_size)
     if pa.types.is_large_list(kind):
@@ -41,6 +43,15 @@ def _plain_nested(kind: pa.DataType, column: str) -> pa.DataType:
     if pa.types.is_map(kind):
         return pa.map_(plain_type(kind.key_type, column), plain_type(kind.item_type, column))
     raise ReleaseError(f'column "{column}" is public, but its type {kind} cannot be copied')
+
+
+def _field_name(field: pa.Field, column: str) -> str:
+    try:
+        return str(field.name)
+    except UnicodeDecodeError:
+        raise ReleaseError(
+            f'column "{column}" is public, but the name of a field in it is not UTF-8; rename that field'
+        ) from None
 
 
 def plain_column(cells: pa.Array, kind: pa.DataType, column: str, first_row: int) -> pa.Array:
@@ -57,6 +68,24 @@ def plain_column(cells: pa.Array, kind: pa.DataType, column: str, first_row: int
         raise ReleaseError(
             f'column "{column}" is public, but the rows from {first_row} on cannot be copied as {kind}'
         ) from None
+
+
+def fresh_copy(cells: pa.Array) -> pa.Array:
+    """The same cells in memory of their own: nothing lies under a null, or beside the cells of a slice."""
+    if cells.null_count:
+        lacking = blanks_of(cells)
+        copied = cells.drop_null().take(array_of(np.cumsum(~lacking) - 1, lacking))
+    else:
+        copied = pa.concat_arrays([cells, cells.slice(0, 0)])  # of one array it would be no copy
+    kind = copied.type
+    if not pa.types.is_nested(kind):
+        return copied
+    if pa.types.is_struct(kind):
+        inside = [copied.field(place) for place in range(kind.num_fields)]
+    else:
+        inside = [copied.values]
+    own = 1 if pa.types.is_struct(kind) or pa.types.is_fixed_size_list(kind) else 2
+    return pa.Array.from_buffers(kind, len(copied), copied.buffers()[:own], children=[*map(fresh_copy, inside)])
 
 
 #: Text that stands for a number and would be written the same way again: 7 and -1, but neither 007 nor +7.

@@ -25,7 +25,11 @@ class Source:
     path: Path | None = None
 
     def __post_init__(self) -> None:
-        for name, times in Counter(self.schema.names).items():
+        try:
+            names = self.schema.names
+        except UnicodeDecodeError:
+            raise ReleaseError("the table has a column whose name is not UTF-8; rename that column") from None
+        for name, times in Counter(names).items():
             if times > 1:
                 raise ReleaseError(f'the table has two columns called "{name}"')
 
@@ -59,7 +63,11 @@ class Stream(TableFile):
         """As the stream delivers them."""
         with _quietly(), self._reader as reader:
             for batch in reader:
-                yield batch.select(list(columns))
+                chosen = batch.select(list(columns))
+                for cells in chosen.columns:
+                    if pa.types.is_dictionary(cells.type) or pa.types.is_nested(cells.type):
+                        cells.validate(full=True)  # nobody else looks whether every number has an entry
+                yield chosen
 
 
 def open_source(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,19 +12,24 @@ import pyarrow as pa
 
 from discreet import arguments
 from discreet.engines.spark import Spark
-from discreet.errors import ReleaseError
-from discreet.manifest import Release
+from discreet.errors import DomainError, ReleaseError
+from discreet.manifest import Block, Release
 from discreet.manifest.folder import FolderTable
 from discreet.manifest.signature import SigningKey
 from discreet.manifest.tables import PARQUET, ParquetTable, TableFile
 from discreet.publish.plan import Plan
+from discreet.publish.run.answers import ReadAs, encode_answers, meanings
 from discreet.publish.run.distributed import ORDER, SparkRun
 from discreet.publish.run.folder_output import FolderOutput
 from discreet.publish.run.sources import Source
 from discreet.publish.run.spark_types import spark_schema
+from discreet.publish.run.uniqueness import can_be_counted, is_nearly_unique
 from discreet.publish.run.work import Progress, Work
 from discreet.publish.run.writing import Output
 from discreet.randomness import Randomness
+
+#: Different answers of a column that are looked at for what is said about them.
+_SPELLINGS = 10_000
 
 
 class SparkTable(TableFile):
@@ -78,9 +84,13 @@ def spark_source(engine: Spark, source: Any) -> Source:
 class SparkWork(Work):
     """One run over a table on Spark."""
 
+    recognises = False
+
     def __init__(self, source: Source, plan: Plan, output: Path | None) -> None:
         # Executors work in folders of their own.
         super().__init__(source, plan, None if output is None else output.absolute())
+        self._table.engine.check_encryption()
+        self._unique_there: list[str] = []
         if self.output is not None:
             self._table.engine.check_path(self.output)
         if ORDER in self.layout.source_columns:
@@ -110,14 +120,45 @@ class SparkWork(Work):
         try:
             run.check_persons()
             self.rows = self._table.rows or run.engine.count(run.frame)
+            self._look()
             if not self.rows:
                 raise ReleaseError("the table has no rows")
             done = run.publish(self.manifest(chance, shuffled=self.plan.order == "shuffle"), self.rows, key)
         finally:
             run.key.forget()
+        self.tell()
         if progress is not None:
             progress(self.rows)
         return done
+
+    def nearly_unique(self) -> list[str]:
+        """As counted on the executors."""
+        return self._unique_there
+
+    def _look(self) -> None:
+        """What there is to say of public columns and of numbers outside their bounds, by one job over the source."""
+        public = [name for name in self.plan.public if can_be_counted(self.layout.released.field(name).type)]
+        named = [(name, block.clipped_to(name)) for block in self.plan.blocks for name in block.columns]
+        bounds = {name: ends for name, ends in named if ends is not None}
+        if public or bounds:
+            frame = self._table.engine.select(self._table.frame, [*public, *bounds])
+            different, outside = self._table.engine.summarise(frame, public, bounds)
+            self._unique_there = [name for name in public if is_nearly_unique(*different[name])]
+            self.layout.clipped.update({name: count for name, count in outside.items() if count})
+        collected = [(block, name) for block in self.plan.blocks if block.collected for name in block.columns]
+        for block, name in collected:
+            if meanings(block.reports_of(name)) is not None and (read := self._read_as(block, name)):
+                self.layout.read_as[name] = read
+
+    def _read_as(self, block: Block, name: str) -> ReadAs:
+        """Answers that are written in another way than declared; tasks read them alike, and refuse what is wrong."""
+        read = ReadAs()
+        with contextlib.suppress(DomainError):
+            for value, rows in self._table.engine.counted(self._table.frame, name, _SPELLINGS):
+                if value is not None:
+                    found = encode_answers(block, name, pa.array([value]), text=False)[1]
+                    read.update(dict.fromkeys(found, rows))
+        return read
 
     @property
     def _table(self) -> SparkTable:

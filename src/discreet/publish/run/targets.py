@@ -32,6 +32,10 @@ def check_output(output: str | os.PathLike[str], inputs: Iterable[tuple[str, Pat
         Whether a release or another table may be replaced.
     """
     path = arguments.path(output, "output", ReleaseError)
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise ReleaseError("the path of the output is not UTF-8, so it could not be opened; choose another") from None
     suffix = path.suffix.lower()
     if suffix not in (*PARQUET, *CSV, ""):
         raise ReleaseError(

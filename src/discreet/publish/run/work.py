@@ -45,6 +45,8 @@ from discreet.publish.run.sources import Source, open_source
 from discreet.publish.run.spark_types import cast_batch
 from discreet.publish.run.targets import check_output
 from discreet.publish.run.text_cells import check_csv_labels, check_spreadsheet_safe, marked
+from discreet.publish.run.uniqueness import NearlyUnique, NearlyUniqueWarning
+from discreet.publish.run.uniqueness import sentence as unique_sentence
 from discreet.publish.run.writing import Output, open_output
 from discreet.randomness import Randomness
 from discreet.randomness.memoised import MemoKey
@@ -57,6 +59,9 @@ Step = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 class Work:
     """One run over a table: what was found out on the way ends up in the manifest."""
+
+    #: Whether private columns are digested, so that the ledger recognises them under another name.
+    recognises = True
 
     def __init__(self, source: Source, plan: Plan, output: Path | None) -> None:
         self.source = source
@@ -71,6 +76,7 @@ class Work:
         self.created = datetime.now(UTC).isoformat(timespec="seconds")
         self.batch_rows = rows_per_batch(self.layout.coded)
         self._types = PublicTypes(self.layout.released, plan.public, source.text)
+        self._unique = NearlyUnique({name: self.layout.released.field(name).type for name in plan.public})
         self._spreadsheet_safe = False
         self._memo: MemoKey | None = None
         self._truths: TruthDigest | None = None
@@ -171,6 +177,7 @@ class Work:
         with closing(self._numbered()) as batches, closing(self.engine.map_batches(batches, work)) as worked:
             for coded, made in worked:
                 self._types.observe(coded)
+                self._unique.observe(coded)
                 if self._truths is not None:
                     self._truths.update(coded)
                 yield made
@@ -209,7 +216,7 @@ class Work:
         path = self.source.path
         if book is None or (path is None and self.output is None):
             return None
-        key = read_key()
+        key = read_key() if self.recognises else None
         if key is not None:
             self._truths = TruthDigest(key, [block for block in self.plan.blocks if not block.memoised])
         place = Fingerprint.in_memory(self.id) if path is None else Fingerprint.of(path)
@@ -235,8 +242,17 @@ class Work:
         self.tell()
         return done
 
+    def nearly_unique(self) -> list[str]:
+        """Public columns in which most rows have a value of their own."""
+        return self._unique.columns()
+
     def tell(self) -> None:
-        """Steps that changed cells: said here, written nowhere, since what was clipped is about private data."""
+        """Steps that changed cells, and public cells that point at people.
+
+        It is said here and written nowhere: what was clipped is about private data.
+        """
+        if unique := self.nearly_unique():
+            warnings.warn(unique_sentence(unique), NearlyUniqueWarning, stacklevel=3)
         for name, read in self.layout.read_as.items():
             warnings.warn(sentence(name, read), AnswersReadWarning, stacklevel=3)
         for name, count in self.layout.clipped.items():

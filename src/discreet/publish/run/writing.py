@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -33,6 +33,7 @@ from discreet.publish.run.commit import (
 from discreet.publish.run.csv_text import csv_header, csv_rows
 from discreet.publish.run.lock import Lock
 from discreet.publish.run.manifest_file import arrow_schema_entry, footer_entry, sidecar_of_csv
+from discreet.publish.run.plain import fresh_copy
 from discreet.publish.run.targets import refuse_existing
 
 
@@ -41,7 +42,7 @@ def open_output(
 ) -> Output:
     """The writer for a file, or for memory; ``blanks`` says of every private column whether a cell can be blank."""
     if output is None:
-        return MemoryOutput(schema)
+        return MemoryOutput(schema, blanks)
     kind = ParquetOutput if output.suffix.lower() in PARQUET else CsvOutput
     return kind(output, schema, blanks, overwrite=overwrite)
 
@@ -91,15 +92,19 @@ class Output(ABC):
 
 
 class MemoryOutput(Output):
-    """Keeps the batches."""
+    """Keeps the batches; public cells share no memory with the source, where more may lie than what is published."""
 
-    def __init__(self, schema: pa.Schema) -> None:
+    def __init__(self, schema: pa.Schema, private: Container[str]) -> None:
         self._schema = schema
+        self._public = [place for place, name in enumerate(schema.names) if name not in private]
         self._batches: list[pa.RecordBatch] = []
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Keep one batch."""
-        self._batches.append(batch)
+        arrays = batch.columns
+        for place in self._public:
+            arrays[place] = fresh_copy(arrays[place])
+        self._batches.append(pa.RecordBatch.from_arrays(arrays, schema=batch.schema))
 
     def commit(self, manifest: Manifest) -> Release:
         """A release in memory."""
