@@ -8,8 +8,10 @@ name, or by the next release into the folder.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
@@ -128,6 +130,11 @@ def temporary_path(output: Path) -> Path:
     return output.with_name(f".discreet-{output.name}.tmp")
 
 
+def replaced_path(output: Path) -> Path:
+    """Where a folder waits while another one takes its name, on systems that cannot exchange two names at once."""
+    return output.with_name(f".discreet-{output.name}.old")
+
+
 def lock_path(output: Path) -> Path:
     """The lock of the one writer of an output."""
     return output.with_name(f".discreet-{output.name}.lock")
@@ -175,6 +182,23 @@ def take_name(temporary: Path, final: Path, *, overwrite: bool) -> None:
         temporary.replace(final)
     else:
         temporary.unlink()
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Exchange the names of two folders in one step; False where the system or its file system cannot."""
+    import ctypes
+
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
+    if rename is None:
+        return False
+    sys.audit("os.rename", str(one), str(other), -1, -1)
+    here, swap = ctypes.c_int(-100), ctypes.c_uint(2)  # AT_FDCWD and RENAME_EXCHANGE of Linux
+    if rename(here, os.fsencode(one), here, os.fsencode(other), swap) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EXDEV):
+        return False
+    raise OSError(code, os.strerror(code), str(other))
 
 
 @contextlib.contextmanager

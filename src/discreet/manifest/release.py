@@ -18,9 +18,10 @@ from discreet.manifest.blocks import Block
 from discreet.manifest.canonical_form import ColumnForm, column_forms
 from discreet.manifest.document import Manifest, parsed
 from discreet.manifest.exposure import Combination, choosing_columns, count_designs, expected_rows
-from discreet.manifest.folder import FolderTable, part_names
+from discreet.manifest.folder import FolderTable
 from discreet.manifest.parts import check_files, check_rows, manifest_of_folder
 from discreet.manifest.reading import ReleasedColumn
+from discreet.manifest.replacing import steadily
 from discreet.manifest.storage import read_csv_manifest, read_parquet_manifest
 from discreet.manifest.survey import Survey
 from discreet.manifest.tables import ParquetTable, TableFile, file_table, rows_per_batch
@@ -125,6 +126,12 @@ class Release:
         file = arguments.path(path, "path", ReleaseError)
         if engine is not None and not isinstance(engine, Engine):
             raise ReleaseError(f"engine must be engines.Local() or engines.Spark(session), not {type(engine).__name__}")
+        opened: Self = steadily(file, lambda: cls._open(file, engine))
+        return opened
+
+    @classmethod
+    def _open(cls, file: Path, engine: Engine | None) -> Self:
+        """Open what lies there now; it may be replaced meanwhile."""
         if file.is_dir():
             return cls._open_folder(file, engine)
         table = file_table(file)
@@ -142,7 +149,7 @@ class Release:
     def _open_folder(cls, folder: Path, engine: Engine | None) -> Self:
         document = parsed(manifest_of_folder(folder))
         manifest = Manifest.from_dict(document)
-        check_files(folder, manifest.files, part_names(folder), engine)
+        check_files(folder, manifest.files, engine)
         table = FolderTable(folder, [file.name for file in manifest.files])
         check_rows(folder, manifest.files, {part.name: part.table.rows for part in table.parts})
         if table.schema.names != [column.name for column in manifest.columns]:

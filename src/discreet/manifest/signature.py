@@ -49,6 +49,8 @@ class Signature:
     def from_dict(cls, data: Any) -> Self:
         """Rebuild from plain data."""
         data = mapping(data, "the signature")
+        if data.keys() != {"algorithm", "public_key", "value"}:
+            raise ManifestError("the manifest is damaged: signature must have algorithm, public_key and value, only")
         one_of(data.get("algorithm"), "signature.algorithm", (ALGORITHM,))
         return cls(data.get("public_key"), data.get("value"))
 

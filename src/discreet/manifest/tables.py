@@ -78,7 +78,8 @@ class ParquetTable(TableFile):
     """A Parquet file."""
 
     path: Path
-    _identity: files.Identity | None = None
+    #: Which file it was that was opened.
+    identity: files.Identity | None = None
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -112,7 +113,7 @@ class ParquetTable(TableFile):
         """The file, which must be the one that was opened first."""
         # A file that is open already: pyarrow would first ask which file system a path is in.
         with (
-            files.under_a_name(self.path, self._identity) as (name, self._identity),
+            files.under_a_name(self.path, self.identity) as (name, self.identity),
             pa.OSFile(name) as source,
             pq.ParquetFile(source) as file,
         ):
@@ -135,7 +136,7 @@ class CsvTable(TableFile):
         self._missing, self._delimiter, self._encoding = missing, delimiter, encoding
         marked = "utf-8-sig" if encoding == "utf-8" else encoding
         with reading(path, "CSV"), files.ordinary_text(path, marked) as text:
-            self._identity = files.Identity.of(os.fstat(text.fileno()))
+            self.identity = files.Identity.of(os.fstat(text.fileno()))
             self.header = _csv_header(text, path, delimiter)
 
     @cached_property
@@ -154,7 +155,7 @@ class CsvTable(TableFile):
         try:
             with (
                 reading(self.path, "CSV"),
-                files.under_a_name(self.path, self._identity) as (name, _),
+                files.under_a_name(self.path, self.identity) as (name, _),
                 pa.OSFile(name) as source,
             ):
                 yield from self._read(source, list(columns), remember)

@@ -34,6 +34,7 @@ from discreet.files.whole import (
     hold,
     lock_path,
     ordinary_mode,
+    replaced_path,
     sync_folder,
     take_name,
     temporary_path,
@@ -46,11 +47,6 @@ _LEFT_OVER = re.compile(r"\.discreet-(?P<output>.+)\.(?:tmp|lock|manifest|old)",
 _LINGERING_SECONDS = 10.0
 #: What the system says of a folder to which something is added while it is removed.
 _STILL_WRITTEN = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.EISDIR, errno.ENOENT})
-
-
-def replaced_path(output: Path) -> Path:
-    """Where a folder waits while another one takes its name."""
-    return output.with_name(f".discreet-{output.name}.old")
 
 
 def claim(output: Path) -> Lock:
