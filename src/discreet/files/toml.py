@@ -6,7 +6,6 @@ length alone. Files that it names lie beside it or below.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -75,7 +74,7 @@ def check_received(data: Mapping[str, Any], what: str, error: type[InputError]) 
             rest.extend((f"{key}.{name}" if key else str(name), inner) for name, inner in value.items())
         elif isinstance(value, (list, tuple)):
             rest.extend((f"{key}[{place}]", inner) for place, inner in enumerate(value) if not isinstance(inner, str))
-        elif isinstance(value, (int, float)) and not (math.isfinite(value) and abs(value) <= limits.LARGEST_NUMBER):
+        elif isinstance(value, (int, float)) and not abs(value) <= limits.LARGEST_NUMBER:
             raise error(f"{key} must be finite, between -{limits.LARGEST_NUMBER:g} and {limits.LARGEST_NUMBER:g}")
 
 

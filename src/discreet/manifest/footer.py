@@ -1,16 +1,16 @@
 """The footer of a Parquet file as it stands there, so that no two programs can read two manifests from one file.
 
 Libraries show the metadata of a footer as a mapping. If a key is there twice, each library shows another of the two
-values. The footer is therefore read here byte by byte: a Thrift structure in its compact form (``parquet.thrift``,
-``FileMetaData``), of which only the list of keys and values is kept and every field may be there once.
+values. The footer is therefore read here byte by byte: a Thrift structure in its compact form (``FileMetaData`` of
+``parquet.thrift``), in which every field may be there once.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator
-from typing import IO
+from dataclasses import dataclass
+from typing import IO, Any
 
 import pyarrow as pa
 
@@ -19,27 +19,51 @@ from discreet.errors import ManifestError
 
 #: Where Arrow keeps its own description of the columns.
 ARROW_SCHEMA = b"ARROW:schema"
-#: The field of a footer with its keys and values, and the fields of a key and a value.
-_PAIRS, _KEY, _VALUE = 5, 1, 2
-#: Types of the compact form: two for a bool in a structure, numbers of variable length, and the others.
+#: Types of the compact form: two for a bool in a structure, a byte, numbers of variable length, and the others.
 _TRUE, _FALSE, _BYTE, _I16, _I64, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 4, 6, 7, 8, 9, 10, 12
 _MAGIC = b"PAR1"
+#: Fields of parquet.thrift: the row groups and pairs of a footer, the chunks of a group, the metadata of a chunk.
+_GROUPS, _PAIRS, _CHUNKS, _METADATA = 4, 5, 1, 3
+#: Of a chunk: another file, and indexes of pages. Of its metadata: an index page, a Bloom filter.
+_CHUNK_ELSEWHERE, _METADATA_ELSEWHERE = {1, 4, 5, 6, 7}, {10, 14, 15}
 
 
-def footer_pairs(file: IO[bytes]) -> dict[bytes, bytes]:
-    """The keys and values in the footer of a Parquet file; a key that is there twice is refused."""
-    try:
-        end = file.seek(-8, 2)
-        size = int.from_bytes(file.read(4), "little")
-        if file.read(4) != _MAGIC or size > end:
-            raise ValueError
-        file.seek(end - size)
-        found = _Footer(file.read(size)).pairs()
-    except (ValueError, IndexError, OSError):
-        raise ManifestError("the file is damaged: its footer cannot be read, or holds a field twice") from None
-    if len(dict(found)) < len(found):
-        raise ManifestError("the file is damaged: its footer holds a key twice, and programs differ in which they read")
-    return dict(found)
+@dataclass(frozen=True)
+class Footer:
+    """What a footer holds.
+
+    Attributes
+    ----------
+    pairs : dict
+        Its keys and values; each key is there once.
+    indexed : bool
+        Whether a program would look into another file or go by an index or a filter of the cells.
+    """
+
+    pairs: dict[bytes, bytes]
+    indexed: bool
+
+    @classmethod
+    def read(cls, file: IO[bytes]) -> Footer:
+        """The footer of an open Parquet file; one in which a field or a key is there twice is refused."""
+        try:
+            end = file.seek(-8, 2)
+            size = int.from_bytes(file.read(4), "little")
+            if file.read(4) != _MAGIC or size > end:
+                raise ValueError
+            file.seek(end - size)
+            root = _Compact(file.read(size)).whole()
+            listed = [(pair.get(1, b""), pair.get(2, b"")) for pair in root.get(_PAIRS, [])]
+            chunks = [chunk for group in root.get(_GROUPS, []) for chunk in group.get(_CHUNKS, [])]
+            indexed = any(
+                _CHUNK_ELSEWHERE & chunk.keys() or _METADATA_ELSEWHERE & chunk.get(_METADATA, {}).keys()
+                for chunk in chunks
+            )
+        except (ValueError, IndexError, OSError, AttributeError, TypeError):  # also where a field has another type
+            raise ManifestError("the file is damaged: its footer cannot be read, or holds a field twice") from None
+        if len(dict(listed)) < len(listed):
+            raise ManifestError("the file is damaged: its footer holds a key twice, and programs read one or the other")
+        return cls(dict(listed), indexed)
 
 
 def check_copies(pairs: dict[bytes, bytes], key: bytes) -> None:
@@ -67,77 +91,49 @@ def _has_metadata(field: pa.Field) -> bool:
     return bool(field.metadata) or any(_has_metadata(kind.field(place)) for place in range(kind.num_fields))
 
 
-class _Footer:
-    """Reads a Thrift structure in its compact form."""
+class _Compact:
+    """Reads a Thrift structure in its compact form: a dict by the numbers of fields."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
         self._at = 0
 
-    def pairs(self) -> list[tuple[bytes, bytes]]:
-        """The keys and values; nothing may follow the structure."""
-        found: list[tuple[bytes, bytes]] = []
-        for number, kind in self._fields():
-            if number == _PAIRS and kind == _LIST:
-                count, inner = self._sized()
-                if inner != _STRUCT:
-                    raise ValueError
-                found = [self._pair() for _ in range(count)]
-            else:
-                self._skip(kind, 0)
+    def whole(self) -> dict[int, Any]:
+        """The structure; nothing may follow it."""
+        found = self._structure(0)
         if self._at != len(self._content):
             raise ValueError
         return found
 
-    def _pair(self) -> tuple[bytes, bytes]:
-        held = {_KEY: b"", _VALUE: b""}
-        for number, kind in self._fields():
-            if number in held and kind == _BINARY:
-                held[number] = self._take(self._varint())
-            else:
-                self._skip(kind, 0)
-        return held[_KEY], held[_VALUE]
-
-    def _fields(self) -> Iterator[tuple[int, int]]:
-        """Number and type of every field of a structure, each number once."""
-        seen: set[int] = set()
+    def _structure(self, depth: int) -> dict[int, Any]:
+        found: dict[int, Any] = {}
         number = 0
         while head := self._byte():
-            step, kind = head >> 4, head & 0x0F
-            number = number + step if step else self._zigzag()
-            if number in seen:
+            number = number + (head >> 4) if head >> 4 else self._zigzag()
+            if number in found or depth > limits.NESTING:
                 raise ValueError
-            seen.add(number)
-            yield number, kind
+            found[number] = self._value(head & 0x0F, depth)
+        return found
 
-    def _skip(self, kind: int, depth: int) -> None:
-        """Pass over a value that is not looked at."""
-        if depth > limits.NESTING:
-            raise ValueError
+    def _value(self, kind: int, depth: int) -> Any:
+        if kind == _BINARY:
+            return self._take(self._varint())
+        if _I16 <= kind <= _I64:
+            return self._zigzag()
+        if kind == _STRUCT:
+            return self._structure(depth + 1)
+        if kind in (_LIST, _SET):
+            head = self._byte()
+            count, inner = (head >> 4 if head >> 4 != 0x0F else self._varint()), head & 0x0F
+            if count > len(self._content):
+                raise ValueError
+            inner = _BYTE if inner in (_TRUE, _FALSE) else inner  # in a list a bool has a byte
+            return [self._value(inner, depth + 1) for _ in range(count)]
         if kind in (_TRUE, _FALSE):  # in a structure the type is the value
-            return
-        if kind == _BYTE:
-            self._take(1)
-        elif _I16 <= kind <= _I64:
-            self._varint()
-        elif kind == _DOUBLE:
-            self._take(8)
-        elif kind == _BINARY:
-            self._take(self._varint())
-        elif kind in (_LIST, _SET):
-            count, inner = self._sized()
-            for _ in range(count):
-                self._skip(_BYTE if inner in (_TRUE, _FALSE) else inner, depth + 1)
-        elif kind == _STRUCT:
-            for _, inner in self._fields():
-                self._skip(inner, depth + 1)
-        else:  # no footer has a map
-            raise ValueError
-
-    def _sized(self) -> tuple[int, int]:
-        """Length and type of a list."""
-        head = self._byte()
-        return (head >> 4 if head >> 4 != 0x0F else self._varint()), head & 0x0F
+            return kind == _TRUE
+        if kind in (_BYTE, _DOUBLE):
+            return self._take(1 if kind == _BYTE else 8)
+        raise ValueError  # no footer has a map
 
     def _byte(self) -> int:
         self._at += 1

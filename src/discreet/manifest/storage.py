@@ -26,7 +26,7 @@ from discreet.errors import DiscreetError, ManifestError, ReleaseError
 from discreet.files import ordinary_content, ordinary_file
 from discreet.manifest.checks import mapping
 from discreet.manifest.document import Manifest, check_format, parsed
-from discreet.manifest.footer import check_copies, footer_pairs
+from discreet.manifest.footer import Footer, check_copies
 from discreet.manifest.tables import ParquetTable, reading
 
 #: The key in the metadata of a Parquet file. It never changes.
@@ -51,7 +51,7 @@ def read_parquet_manifest(table: ParquetTable) -> tuple[Manifest, Mapping[str, A
     if content is None:
         raise ReleaseError(f"{table.path.name} is not a release: it holds no manifest of discreet")
     with reading(table.path, "Parquet"), ordinary_file(table.path, same=table.identity) as file:
-        pairs = footer_pairs(file)
+        pairs = Footer.read(file).pairs
     check_copies(pairs, KEY)
     if pairs != table.metadata:
         raise ManifestError(f"{table.path.name} is damaged: its footer can be read in two ways")

@@ -83,7 +83,7 @@ class ParquetTable(TableFile):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with reading(path, "Parquet"), self._opened() as file:
+        with reading(path, "Parquet"), self.opened() as file:
             self._schema = file.schema_arrow
             check_width(self._schema.names, path)
             self._rows = int(file.metadata.num_rows)
@@ -103,13 +103,13 @@ class ParquetTable(TableFile):
         """Batches of a size that depends on the columns alone."""
         names = list(columns)
         wanted = pa.schema([self._schema.field(name) for name in names])
-        with reading(self.path, "Parquet"), self._opened() as file:
+        with reading(self.path, "Parquet"), self.opened() as file:
             for batch in file.iter_batches(batch_size=rows_per_batch(wanted), columns=names):
                 # A name with a dot may bring in columns that were not asked for.
                 yield batch.select(names)
 
     @contextmanager
-    def _opened(self) -> Iterator[pq.ParquetFile]:
+    def opened(self) -> Iterator[pq.ParquetFile]:
         """The file, which must be the one that was opened first."""
         # A file that is open already: pyarrow would first ask which file system a path is in.
         with (
