@@ -21,6 +21,7 @@ from discreet.files.opening import (
     ordinary_text,
     read_secret,
     reading,
+    refuse_other_kinds,
     under_a_name,
 )
 from discreet.files.toml import check_received, parse_toml, path_inside, read_toml
@@ -39,6 +40,7 @@ __all__ = [
     "read_toml",
     "reading",
     "refuse_inputs",
+    "refuse_other_kinds",
     "under_a_name",
     "whole_file",
     "write_whole",

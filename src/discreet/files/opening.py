@@ -64,6 +64,8 @@ def ordinary_file(
     try:
         status = os.stat(path)
     except OSError as failure:
+        if isinstance(failure, FileNotFoundError) and same is not None:
+            raise error(f"{path} was replaced or removed after it was opened; open it again") from None
         if isinstance(failure, FileNotFoundError) and os.path.islink(path):
             raise error(f"{path} is a link to a file that does not exist") from None
         if failure.errno == errno.ELOOP:
@@ -71,11 +73,11 @@ def ordinary_file(
         raise
     except ValueError:  # a zero character, or half of a pair of surrogates
         raise error("a file cannot have this name") from None
-    _refuse_other_kinds(path, status, error)
+    refuse_other_kinds(path, status, error)
     file = os.fdopen(os.open(path, _FLAGS), "rb", buffering)
     try:
         status = os.fstat(file.fileno())
-        _refuse_other_kinds(path, status, error)
+        refuse_other_kinds(path, status, error)
         if same is not None and Identity.of(status) != same:
             raise error(f"{path} was replaced or changed after it was opened; open it again")
     except BaseException:
@@ -84,7 +86,7 @@ def ordinary_file(
     return file
 
 
-def _refuse_other_kinds(path: Path, status: os.stat_result, error: type[InputError]) -> None:
+def refuse_other_kinds(path: Path, status: os.stat_result, error: type[InputError]) -> None:
     """Refuse whatever is no ordinary file: it may never end."""
     if not stat.S_ISREG(status.st_mode):
         kind = next((name for test, name in _KINDS if test(status.st_mode)), "a device")
