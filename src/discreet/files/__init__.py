@@ -16,6 +16,7 @@
 from discreet.files.lock import Lock
 from discreet.files.opening import (
     Identity,
+    file_sha256,
     ordinary_content,
     ordinary_file,
     ordinary_text,
@@ -31,6 +32,7 @@ __all__ = [
     "Identity",
     "Lock",
     "check_received",
+    "file_sha256",
     "ordinary_content",
     "ordinary_file",
     "ordinary_text",

@@ -16,6 +16,7 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -50,6 +51,7 @@ class Lock:
     @classmethod
     def take(cls, path: Path, patience: float = 0.0) -> Self | None:
         """The lock of this name, or None when it is still held by somebody after so many seconds."""
+        _system_lock()  # before a file is made
         deadline = time.monotonic() + patience
         while True:
             lock = cls._try(path)
@@ -135,20 +137,26 @@ def _held_elsewhere(descriptor: int) -> bool:
 def _lock(descriptor: int) -> bool | None:
     """True when it is ours now, False when somebody holds it, None when this cannot be known here."""
     try:
+        _system_lock()(descriptor)
+    except OSError as error:
+        if isinstance(error, SystemFailureError):
+            raise
+        return None if error.errno in _NO_LOCKS else False
+    return True
+
+
+def _system_lock() -> Callable[[int], None]:
+    """The function of this system that locks an open file, without waiting."""
+    try:
         if sys.platform == "win32":
             import msvcrt
 
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lambda descriptor: msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        import fcntl
     except ImportError:
         message = "this system has no locks for files, so discreet writes nothing here; use Linux or macOS"
         raise SystemFailureError(message) from None
-    except OSError as error:
-        return None if error.errno in _NO_LOCKS else False
-    return True
+    return lambda descriptor: fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _has_name(descriptor: int, path: Path) -> bool:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import io
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, TextIO
 
 from discreet.errors import InputError, ReleaseError, SystemFailureError
 
@@ -105,6 +106,15 @@ def ordinary_content(path: Path, most: int, error: type[InputError] = ReleaseErr
     return b"".join(pieces)
 
 
+def file_sha256(path: Path) -> str:
+    """The SHA-256 of an ordinary file; raises as ``ordinary_file`` does."""
+    digest = hashlib.sha256()
+    with ordinary_file(path, buffering=0) as file:
+        while piece := file.read(_READ_BYTES):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
 def read_secret(path: Path, most: int, what: str, error: type[InputError]) -> bytes:
     """Everything in a file that nobody but its owner can read; raises as ``ordinary_file`` does."""
     with ordinary_file(path, error, buffering=0) as file:
@@ -113,7 +123,7 @@ def read_secret(path: Path, most: int, what: str, error: type[InputError]) -> by
         return file.read(most + 1)
 
 
-def ordinary_text(path: Path, encoding: str, error: type[InputError] = ReleaseError) -> IO[str]:
+def ordinary_text(path: Path, encoding: str, error: type[InputError] = ReleaseError) -> TextIO:
     """Open an ordinary file for reading text, with its line ends as they are; raises as ``ordinary_file`` does."""
     return io.TextIOWrapper(ordinary_file(path, error), encoding=encoding, newline="")
 

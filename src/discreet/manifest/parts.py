@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from discreet import limits
 from discreet.engines import Engine, Local
 from discreet.engines.local import available_cores
 from discreet.errors import ManifestError, ReleaseError
-from discreet.files import ordinary_content, ordinary_file
+from discreet.files import file_sha256, ordinary_content, ordinary_file
 from discreet.manifest.checks import mapping, text, whole
 from discreet.manifest.digest import checked_sha256
 from discreet.manifest.folder import refuse
@@ -151,5 +150,5 @@ class _Sha256:
 
 
 def _sha256(path: Path) -> str:
-    with reading(path, "Parquet"), ordinary_file(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    with reading(path, "Parquet"):
+        return file_sha256(path)

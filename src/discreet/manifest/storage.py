@@ -23,7 +23,7 @@ from typing import Any
 
 from discreet import limits
 from discreet.errors import DiscreetError, ManifestError, ReleaseError
-from discreet.files import ordinary_content, ordinary_file
+from discreet.files import file_sha256, ordinary_content, ordinary_file
 from discreet.manifest.checks import mapping
 from discreet.manifest.document import Manifest, check_format, parsed
 from discreet.manifest.footer import Footer, check_copies
@@ -31,8 +31,6 @@ from discreet.manifest.tables import ParquetTable, reading
 
 #: The key in the metadata of a Parquet file. It never changes.
 KEY = b"discreet"
-#: Bytes of a table that are digested at once.
-_READ_BYTES = 1 << 18
 
 
 def sidecar_path(path: Path) -> Path:
@@ -82,7 +80,8 @@ def read_parquet_manifest(table: ParquetTable) -> tuple[Manifest, Mapping[str, A
 def read_csv_manifest(path: Path) -> tuple[Manifest, Mapping[str, Any]]:
     """The manifest beside a CSV file, checked against the digest of the file, and its plain data."""
     before = _manifests(path)
-    digest = file_sha256(path)
+    with reading(path, "CSV"):
+        digest = file_sha256(path)
     # What everybody sees goes before what waits.
     data = _with_digest(reversed(before), digest)
     if data is None:  # again, since a replacement may have come in between
@@ -161,12 +160,3 @@ def pointer(path: Path) -> str | None:
     except (DiscreetError, ValueError, TypeError, KeyError, RecursionError):
         return None
     return digest if isinstance(digest, str) else None
-
-
-def file_sha256(path: Path) -> str:
-    """The digest of a CSV table."""
-    digest = hashlib.sha256()
-    with reading(path, "CSV"), ordinary_file(path, buffering=0) as file:
-        while content := file.read(_READ_BYTES):
-            digest.update(content)
-    return digest.hexdigest()
