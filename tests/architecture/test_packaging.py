@@ -42,6 +42,12 @@ def test_the_reference_has_every_public_name(tmp_path):
             assert re.search(rf"\n   {one}\n|discreet\.{one}`", text), f"discreet.{name}.{one} is not in the reference"
 
 
+def test_the_classifiers_name_the_system_that_is_tested():
+    """Linux, and no other one until tests run there."""
+    said = [line for line in (ROOT / "pyproject.toml").read_text().splitlines() if "Operating System" in line]
+    assert [line.strip() for line in said] == ['"Operating System :: POSIX :: Linux",']
+
+
 def test_versions_agree():
     """Package, citation, changelog."""
     assert f"version: {discreet.__version__}" in (ROOT / "CITATION.cff").read_text()
