@@ -13,7 +13,7 @@ import discreet
 
 ROOT = Path(__file__).parents[2]
 #: Folders whose names are reached through other modules, or through the command line.
-INNER = {"cli", "domains", "manifest", "publish", "randomness"}
+INNER = {"cli", "domains", "files", "manifest", "publish", "randomness"}
 
 
 def script(name: str):
@@ -40,6 +40,12 @@ def test_the_reference_has_every_public_name(tmp_path):
         text = (tmp_path / f"discreet_{name}.md").read_text()
         for one in set(module.__all__) - {"losses"}:
             assert re.search(rf"\n   {one}\n|discreet\.{one}`", text), f"discreet.{name}.{one} is not in the reference"
+
+
+def test_the_classifiers_name_the_system_that_is_tested():
+    """Linux, and no other one until tests run there."""
+    said = [line for line in (ROOT / "pyproject.toml").read_text().splitlines() if "Operating System" in line]
+    assert [line.strip() for line in said] == ['"Operating System :: POSIX :: Linux",']
 
 
 def test_versions_agree():

@@ -45,6 +45,8 @@ BETWEEN_EXECUTORS = {
     (ROOT / "publish" / "run" / "distributed.py", "pickle"),
     (ROOT / "engines" / "spark.py", "pickle"),
 }
+#: One system call that Python has no name for: two folders exchange theirs.
+SYSTEM_CALLS = {(ROOT / "files" / "whole.py", "ctypes")}
 
 
 def found(tree, path):
@@ -70,7 +72,9 @@ def found(tree, path):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_nothing_runs_text(path):
     """Neither eval nor pickle nor a shell."""
-    assert [one for one in found(ast.parse(path.read_text()), path) if (path, one) not in BETWEEN_EXECUTORS] == []
+    assert [
+        one for one in found(ast.parse(path.read_text()), path) if (path, one) not in BETWEEN_EXECUTORS | SYSTEM_CALLS
+    ] == []
 
 
 @pytest.mark.parametrize(

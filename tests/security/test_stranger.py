@@ -15,7 +15,6 @@ from discreet import ManifestError, Plan, Release, ReleaseError, release
 from discreet.audit import audit
 from discreet.cli.app import app
 from discreet.errors import InputError, PlanError, SystemFailureError
-from discreet.manifest import signature
 from discreet.manifest.canonical_form import CellForm
 from discreet.manifest.digest import ContentDigest
 from discreet.manifest.signature import PublicKey, SigningKey, new_keys
@@ -214,15 +213,14 @@ def test_an_empty_passphrase_is_not_taken_for_none(tmp_path):
 @pytest.mark.parametrize("fails", ["key.pem", "key.public.pem"])
 def test_a_key_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch, fails):
     """On a full disk neither an empty file nor half a pair is left to stand in the way."""
-    real = os.fdopen
+    real = os.fsync
 
-    def full(descriptor, *rest):
-        if os.readlink(f"/proc/self/fd/{descriptor}").endswith(f"/{fails}"):
-            os.close(descriptor)
+    def full(descriptor):
+        if os.readlink(f"/proc/self/fd/{descriptor}").endswith(f"-{fails}.tmp"):
             raise OSError(28, "No space left on device")
-        return real(descriptor, *rest)
+        return real(descriptor)
 
-    monkeypatch.setattr(signature.os, "fdopen", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(SystemFailureError, match="No space left"):
         new_keys(tmp_path / "key.pem")
     assert not list(tmp_path.iterdir())

@@ -10,6 +10,7 @@ from discreet.audit.cells import cell_findings
 from discreet.audit.findings import Audit, Finding
 from discreet.audit.guarantees import guarantee_findings
 from discreet.audit.signatures import signature_finding
+from discreet.audit.storage import storage_findings
 from discreet.errors import InputError
 from discreet.manifest import Release
 from discreet.manifest.signature import PublicKey
@@ -36,6 +37,7 @@ def audit(release: Release, *, public_key: str | os.PathLike[str] | PublicKey | 
         (
             signature_finding(release, key),
             *_beside(release),
+            *storage_findings(release),
             *guarantee_findings(release.manifest),
             *cell_findings(release),
             _randomness(release),

@@ -10,6 +10,7 @@ import typer
 
 from discreet.cli.terminal import command, emit
 from discreet.errors import ReleaseError
+from discreet.files import whole_file, write_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,8 +67,9 @@ def demo_command(
     plan = Plan.parse(PLAN.format(epsilon=epsilon))
     _fresh_folder(output, overwrite)
     source, target = output / "survey.parquet", output / "private.parquet"
-    pq.write_table(truth, source)
-    (output / "plan.toml").write_text(PLAN.format(epsilon=epsilon), encoding="utf-8")
+    with whole_file(source, private=True) as sink:
+        pq.write_table(truth, sink)
+    write_whole(output / "plan.toml", PLAN.format(epsilon=epsilon).encode())
     done = release(source, plan, target, ledger=None)
     figures = _compare(truth, done)
     _draw(figures, output / "prevalence.png", epsilon)

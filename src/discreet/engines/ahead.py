@@ -12,6 +12,8 @@ from itertools import islice
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from discreet.engines.at_once import UNWINDING_SECONDS
+
 Item = TypeVar("Item")
 
 #: Items that are made before they are asked for.
@@ -65,7 +67,7 @@ class Ahead(Iterator[Item]):
     def close(self) -> None:
         """Make nothing more."""
         self._stop.set()
-        self._thread.join()
+        self._thread.join(UNWINDING_SECONDS)
 
 
 def side_by_side(streams: Iterable[Iterable[Item]], at_once: int) -> Generator[Item, None, None]:

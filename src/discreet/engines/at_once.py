@@ -18,6 +18,8 @@ Result = TypeVar("Result")
 
 #: Results that wait for each worker: enough that none is idle, few enough for memory.
 _AHEAD = 2
+#: How long a thread is waited for that nobody needs any more: it may be blocked in a read.
+UNWINDING_SECONDS = 1.0
 
 
 def at_once(items: Iterable[Item], function: Callable[[Item], Result], workers: int) -> Generator[Result, None, None]:
@@ -32,15 +34,17 @@ def at_once(items: Iterable[Item], function: Callable[[Item], Result], workers: 
     """
     crew = _Crew(items, function, _AHEAD * workers)
     helpers = [threading.Thread(target=crew.help, name="discreet", daemon=True) for _ in range(workers - 1)]
+    patience: float | None = UNWINDING_SECONDS
     try:
         for helper in helpers:
             helper.start()
         yield from crew.results()
+        patience = None
     finally:
         crew.stop()
         for helper in helpers:
             if helper.ident is not None:
-                helper.join()
+                helper.join(patience)
 
 
 class _Crew(Generic[Item, Result]):

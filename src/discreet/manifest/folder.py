@@ -106,7 +106,7 @@ def part_names(folder: Path) -> list[str]:
     """The parts in a folder and below, relative to it, in the order of their names."""
     found: list[str] = []
     with reading(folder, "Parquet"):
-        for place, below, files in os.walk(folder, onerror=_refuse):
+        for place, below, files in os.walk(folder, onerror=refuse):
             below[:] = sorted(name for name in below if not name.startswith((".", "_")))
             inside = Path(place).relative_to(folder)
             found += [
@@ -119,7 +119,8 @@ def part_names(folder: Path) -> list[str]:
     return sorted(found)
 
 
-def _refuse(error: OSError) -> None:
+def refuse(error: OSError) -> None:
+    """Let what cannot be listed be an error, not an empty folder."""
     raise error
 
 

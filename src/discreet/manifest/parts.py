@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,14 +14,16 @@ from discreet import limits
 from discreet.engines import Engine, Local
 from discreet.engines.local import available_cores
 from discreet.errors import ManifestError, ReleaseError
+from discreet.files import file_sha256, ordinary_content, ordinary_file
 from discreet.manifest.checks import mapping, text, whole
 from discreet.manifest.digest import checked_sha256
-from discreet.manifest.tables import ordinary_content, reading
+from discreet.manifest.folder import refuse
+from discreet.manifest.tables import PARQUET, reading
 
 #: The manifest of a folder. It is written last: a folder without it is no release.
 MANIFEST_NAME = "_manifest.json"
-#: While a table is appended: the names of its parts, one per line. Until the manifest lists them they are not there.
-APPENDING_NAME = ".discreet-appending"
+#: How a Parquet file begins and ends.
+_MAGIC = (b"PAR1", b"PARE")
 #: What a part may be called; nothing in it leads out of the folder.
 _NAME = re.compile(r"part-[A-Za-z0-9][A-Za-z0-9._-]*\.parquet")
 
@@ -73,17 +75,14 @@ def manifest_of_folder(folder: Path) -> bytes:
     raise ReleaseError(f"{folder} is not a release: it has no {MANIFEST_NAME}, which is written last")
 
 
-def check_files(folder: Path, files: tuple[PartFile, ...], present: list[str], engine: Engine | None = None) -> None:
+def check_files(folder: Path, files: tuple[PartFile, ...], engine: Engine | None = None) -> None:
     """Refuse a folder whose parts are not those of its manifest, by name and by SHA-256.
 
     Parts are read where the engine reads them.
     """
     if not files:
         raise ManifestError(f"{folder.name} does not match its manifest: that is the manifest of a single file")
-    listed = {file.name for file in files}
-    for name in sorted(listed ^ (set(present) - (being_appended(folder) - listed))):
-        what = "is missing" if name in listed else "is not in the manifest"
-        raise ManifestError(f"{folder.name} does not match its manifest: {name} {what}")
+    _refuse_others(folder, {file.name for file in files})
     read, names = _Sha256(str(folder.absolute())), [file.name for file in files]
     there = None if engine is None else engine.over_parts(names, read, add=False)
     found = Local(available_cores()).map_batches(names, read) if there is None else there
@@ -95,13 +94,39 @@ def check_files(folder: Path, files: tuple[PartFile, ...], present: list[str], e
             )
 
 
-def being_appended(folder: Path) -> set[str]:
-    """Parts of an addition that is not finished, or was killed before the manifest could list it."""
-    path = folder / APPENDING_NAME
-    with reading(path, "list of parts"), contextlib.suppress(FileNotFoundError):
-        names = ordinary_content(path, limits.MANIFEST_BYTES).decode(errors="replace").splitlines()
-        return {name for name in names if _NAME.fullmatch(name)}
-    return set()
+def _refuse_others(folder: Path, listed: set[str]) -> None:
+    """Refuse a part that is missing, and a file that some program would read as one more part.
+
+    Programs differ in what they read: some take files of any name, some take hidden ones, and all follow links.
+    """
+    left, seen = set(listed), 0
+    with reading(folder, "Parquet"):
+        for place, below, files in os.walk(folder, onerror=refuse):
+            links = [name for name in below if os.path.islink(os.path.join(place, name))]
+            seen += len(files)
+            if seen > limits.FOLDER_PARTS:
+                raise ReleaseError(f"{folder} has more than {limits.FOLDER_PARTS:,} files")
+            for name in (*sorted(files), *links):
+                path = Path(place, name)
+                inside = path.relative_to(folder).as_posix()
+                if inside not in listed and inside != MANIFEST_NAME and _may_be_read(path):
+                    raise ManifestError(f"{folder.name} does not match its manifest: {inside} is not in the manifest")
+                left.discard(inside)
+    for name in sorted(left):
+        raise ManifestError(f"{folder.name} does not match its manifest: {name} is missing")
+
+
+def _may_be_read(path: Path) -> bool:
+    """Whether a program could read this as a Parquet file, or wait for it: by its name, by its kind, by its content."""
+    if path.name.lower().endswith(PARQUET):
+        return True
+    try:
+        with ordinary_file(path, buffering=0) as file:
+            start = file.read(len(_MAGIC[0]))
+            file.seek(max(os.fstat(file.fileno()).st_size - len(start), 0))
+            return start in _MAGIC or file.read(len(start)) in _MAGIC
+    except (OSError, ReleaseError):  # a pipe, a device, a link to a folder, a file that others may read
+        return True
 
 
 def check_rows(folder: Path, files: tuple[PartFile, ...], rows: Mapping[str, int]) -> None:
@@ -125,5 +150,5 @@ class _Sha256:
 
 
 def _sha256(path: Path) -> str:
-    with reading(path, "Parquet"), path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    with reading(path, "Parquet"):
+        return file_sha256(path)

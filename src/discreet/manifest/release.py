@@ -18,9 +18,10 @@ from discreet.manifest.blocks import Block
 from discreet.manifest.canonical_form import ColumnForm, column_forms
 from discreet.manifest.document import Manifest, parsed
 from discreet.manifest.exposure import Combination, choosing_columns, count_designs, expected_rows
-from discreet.manifest.folder import FolderTable, part_names
+from discreet.manifest.folder import FolderTable
 from discreet.manifest.parts import check_files, check_rows, manifest_of_folder
 from discreet.manifest.reading import ReleasedColumn
+from discreet.manifest.replacing import steadily
 from discreet.manifest.storage import read_csv_manifest, read_parquet_manifest
 from discreet.manifest.survey import Survey
 from discreet.manifest.tables import ParquetTable, TableFile, file_table, rows_per_batch
@@ -75,9 +76,11 @@ class Release:
         What was done.
     engine : Engine
         Where its rows are counted.
+    stored : TableFile
+        Where its rows are.
     """
 
-    __slots__ = ("_columns", "_document", "_stored", "engine", "manifest")
+    __slots__ = ("_columns", "_document", "engine", "manifest", "stored")
 
     #: Writing is the business of ``discreet.publish``, which says here how it is done.
     writer: ClassVar[Callable[..., Release] | None] = None
@@ -91,7 +94,7 @@ class Release:
     ) -> None:
         self.manifest = manifest
         self.engine = engine or Local()
-        self._stored = stored
+        self.stored = stored
         self._document = document
         complete = {name for block in manifest.blocks if block.complete for name in block.columns}
         self._columns = {
@@ -125,6 +128,12 @@ class Release:
         file = arguments.path(path, "path", ReleaseError)
         if engine is not None and not isinstance(engine, Engine):
             raise ReleaseError(f"engine must be engines.Local() or engines.Spark(session), not {type(engine).__name__}")
+        opened: Self = steadily(file, lambda: cls._open(file, engine))
+        return opened
+
+    @classmethod
+    def _open(cls, file: Path, engine: Engine | None) -> Self:
+        """Open what lies there now; it may be replaced meanwhile."""
         if file.is_dir():
             return cls._open_folder(file, engine)
         table = file_table(file)
@@ -142,7 +151,7 @@ class Release:
     def _open_folder(cls, folder: Path, engine: Engine | None) -> Self:
         document = parsed(manifest_of_folder(folder))
         manifest = Manifest.from_dict(document)
-        check_files(folder, manifest.files, part_names(folder), engine)
+        check_files(folder, manifest.files, engine)
         table = FolderTable(folder, [file.name for file in manifest.files])
         check_rows(folder, manifest.files, {part.name: part.table.rows for part in table.parts})
         if table.schema.names != [column.name for column in manifest.columns]:
@@ -228,7 +237,7 @@ class Release:
     @property
     def path(self) -> Path | None:
         """Where the table lies, when it lies in a file."""
-        return self._stored.path
+        return self.stored.path
 
     def block(self, column: str) -> Block:
         """How a private column was randomised."""
@@ -250,12 +259,12 @@ class Release:
         """The rows, batch by batch, in these columns (default: all)."""
         names = self.columns if columns is None else _listed(columns)
         engine = Local() if columns is None else self.engine
-        return _decoded([self._column(name) for name in names], engine.rows(self._stored, names))
+        return _decoded([self._column(name) for name in names], engine.rows(self.stored, names))
 
     def coded(self) -> Iterator[pa.RecordBatch]:
         """The rows as digests see them: reports as codes, null where there is none; public cells as stored."""
         first_row = 0
-        for batch in self._stored.batches(self.columns):
+        for batch in self.stored.batches(self.columns):
             yield pa.RecordBatch.from_arrays(
                 [self._columns[name].coded(batch.column(name), first_row) for name in self.columns], names=self.columns
             )
@@ -264,7 +273,7 @@ class Release:
     @property
     def text(self) -> bool:
         """Whether public cells are held as text, as in a CSV file."""
-        return self._stored.text
+        return self.stored.text
 
     @property
     def reports(self) -> dict[str, Any]:
@@ -273,8 +282,8 @@ class Release:
 
     def forms(self) -> dict[str, ColumnForm]:
         """The canonical form of every column, in which its cells are digested."""
-        schema = pa.schema([self._stored.schema.field(name) for name in self.columns])
-        return column_forms(schema, self.reports, text=self._stored.text)
+        schema = pa.schema([self.stored.schema.field(name) for name in self.columns])
+        return column_forms(schema, self.reports, text=self.stored.text)
 
     def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
         """All rows as one Arrow table."""

@@ -23,14 +23,14 @@ from typing import Any
 
 from discreet import limits
 from discreet.errors import DiscreetError, ManifestError, ReleaseError
+from discreet.files import file_sha256, ordinary_content, ordinary_file
 from discreet.manifest.checks import mapping
 from discreet.manifest.document import Manifest, check_format, parsed
-from discreet.manifest.tables import ParquetTable, ordinary_content, reading
+from discreet.manifest.footer import Footer, check_copies
+from discreet.manifest.tables import ParquetTable, reading
 
 #: The key in the metadata of a Parquet file. It never changes.
 KEY = b"discreet"
-#: Bytes of a table that are digested at once.
-_READ_BYTES = 1 << 18
 
 
 def sidecar_path(path: Path) -> Path:
@@ -48,6 +48,11 @@ def read_parquet_manifest(table: ParquetTable) -> tuple[Manifest, Mapping[str, A
     content = table.metadata.get(KEY)
     if content is None:
         raise ReleaseError(f"{table.path.name} is not a release: it holds no manifest of discreet")
+    with reading(table.path, "Parquet"), ordinary_file(table.path, same=table.identity) as file:
+        pairs = Footer.read(file).pairs
+    check_copies(pairs, KEY)
+    if pairs != table.metadata:
+        raise ManifestError(f"{table.path.name} is damaged: its footer can be read in two ways")
     data = parsed(content)
     if "sidecar" in data:
         check_format(data)
@@ -75,7 +80,8 @@ def read_parquet_manifest(table: ParquetTable) -> tuple[Manifest, Mapping[str, A
 def read_csv_manifest(path: Path) -> tuple[Manifest, Mapping[str, Any]]:
     """The manifest beside a CSV file, checked against the digest of the file, and its plain data."""
     before = _manifests(path)
-    digest = file_sha256(path)
+    with reading(path, "CSV"):
+        digest = file_sha256(path)
     # What everybody sees goes before what waits.
     data = _with_digest(reversed(before), digest)
     if data is None:  # again, since a replacement may have come in between
@@ -154,12 +160,3 @@ def pointer(path: Path) -> str | None:
     except (DiscreetError, ValueError, TypeError, KeyError, RecursionError):
         return None
     return digest if isinstance(digest, str) else None
-
-
-def file_sha256(path: Path) -> str:
-    """The digest of a CSV table."""
-    digest = hashlib.sha256()
-    with reading(path, "CSV"), open(path, "rb", buffering=0) as file:
-        while content := file.read(_READ_BYTES):
-            digest.update(content)
-    return digest.hexdigest()

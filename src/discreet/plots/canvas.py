@@ -7,6 +7,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from discreet.errors import InputError
+from discreet.files import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,5 +98,6 @@ def save_picture(ax: Axes, path: str | Path) -> None:
     from matplotlib import pyplot
 
     figure = figure_of(ax)
-    figure.savefig(target, dpi=150)
+    with whole_file(target, overwrite=True) as sink:
+        figure.savefig(sink, dpi=150, format=target.suffix[1:].lower())
     pyplot.close(figure)

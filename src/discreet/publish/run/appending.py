@@ -1,9 +1,8 @@
 """A table appended to a release in a folder, as new parts under noise of its own.
 
-The new parts are written beside the folder, where only their owner can read them. Then, in this order: a file
-``.discreet-appending`` in the folder names them, they move into the folder, the manifest is replaced by one that lists
-them, and the file that named them goes. Until the manifest is replaced, which is one step, the release is the old one:
-parts that are named as being appended and that the manifest does not list are no parts. The next writer removes them.
+The new parts are written beside the folder, where only their owner can read them. At the end everything that the
+folder holds joins them under a second name (a hard link), the manifest lists old and new parts, and the two folders
+exchange their names. A reader sees the old release or the new one, never some of both.
 
 A person may be in every addition, so rows per person add up and the guarantee is worked out for their sum
 (:mod:`discreet.manifest.additions`); it has to fit the budget of the plan.
@@ -11,9 +10,9 @@ A person may be in every addition, so rows per person add up and the guarantee i
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,17 +21,17 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.errors import BudgetError, ReleaseError
+from discreet.files.whole import writing
 from discreet.manifest import Column, Manifest, Release, composed_guarantee
 from discreet.manifest.additions import Addition, total_rows_per_person, total_security
 from discreet.manifest.canonical_form import ColumnForm
 from discreet.manifest.digest import ContentDigest
 from discreet.manifest.document import ColumnType
 from discreet.manifest.folder import FolderTable
-from discreet.manifest.parts import APPENDING_NAME, MANIFEST_NAME, PartFile, being_appended
+from discreet.manifest.parts import MANIFEST_NAME, PartFile
 from discreet.manifest.signature import PublicKey, SigningKey
 from discreet.privacy import Guarantee
 from discreet.publish.plan import Plan
-from discreet.publish.run.commit import flush, ordinary_mode, sync_folder, writing
 from discreet.publish.run.folder_output import FolderOutput
 from discreet.publish.run.layout import Layout
 from discreet.publish.run.spark_types import cast_batch, spark_schema
@@ -231,12 +230,11 @@ class AppendedOutput(FolderOutput):
     def __init__(self, path: Path, layout: Layout, key: SigningKey | None) -> None:
         self._layout = layout
         self._key = key
-        super().__init__(path, layout.released, layout.coded, overwrite=True)
+        # A link to the folder stays a link.
+        super().__init__(path.resolve() if path.is_symlink() else path, layout.released, layout.coded, overwrite=True)
 
     def _open(self) -> None:
-        """Tidy up after a writer that was killed, and look at what is there."""
-        with writing(self._path):
-            _forget(self._path)
+        """Look at what is there."""
         self.earlier = Earlier.open(self._path, self._layout, self._key)
         self._schema = self.earlier.schema
         self.first = _next_number(self.earlier.manifest.files)
@@ -254,48 +252,25 @@ class AppendedOutput(FolderOutput):
         return (*self.earlier.manifest.files, *super().finish())
 
     def commit(self, manifest: Manifest) -> Release:
-        """Name the new parts, move them, and replace the manifest."""
-        new = [file.name for file in manifest.files[len(self.earlier.manifest.files) :]]
+        """Bring in what is there, and take its place."""
         with writing(self._path):
-            for name in new:
-                (self.folder / name).chmod(ordinary_mode())
-            with open(self.folder / MANIFEST_NAME, "xb") as sink:
-                sink.write((manifest.to_json(indent=1) + "\n").encode())
-                flush(sink)
-            with open(self._path / APPENDING_NAME, "xb") as sink:
-                sink.write("".join(f"{name}\n" for name in new).encode())
-                flush(sink)
-            sync_folder(self._path)
-            for name in new:
-                (self.folder / name).rename(self._path / name)
-            sync_folder(self._path)
-            (self.folder / MANIFEST_NAME).replace(self._path / MANIFEST_NAME)
-            self.committed = True
-            sync_folder(self._path)
-            with contextlib.suppress(OSError):  # the release is there; what is left can be done at the next start
-                (self._path / APPENDING_NAME).unlink()
-                shutil.rmtree(self.folder)
-        return Release(manifest, FolderTable(self._path, [file.name for file in manifest.files]))
+            skip = shutil.ignore_patterns(MANIFEST_NAME)
+            shutil.copytree(
+                self._path, self.folder, symlinks=True, ignore=skip, copy_function=_link, dirs_exist_ok=True
+            )
+        return super().commit(manifest)
 
-    def discard(self) -> None:
-        """Remove what the manifest does not list."""
-        if self._lock is not None:
-            with contextlib.suppress(OSError, ReleaseError):
-                _forget(self._path)
-        left = self._lock is not None and os.path.lexists(self._path / APPENDING_NAME)
-        super().discard()
-        self.removed = self.removed and not left
+    def _mode(self) -> int:
+        """The permissions that the folder has."""
+        return stat.S_IMODE(self._path.stat().st_mode)
 
 
-def _forget(path: Path) -> None:
-    """Remove the parts of an addition that was not finished; whoever calls this holds the lock of the release."""
-    pending = being_appended(path)
-    if pending:
-        listed = {file.name for file in Manifest.from_json((path / MANIFEST_NAME).read_bytes()).files}
-        for name in pending - listed:
-            (path / name).unlink(missing_ok=True)
-        sync_folder(path)
-    (path / APPENDING_NAME).unlink(missing_ok=True)
+def _link(file: str, target: str) -> None:
+    """Give a file a second name, or copy it where that is not possible."""
+    try:
+        os.link(file, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(file, target)
 
 
 def _next_number(files: Sequence[PartFile]) -> int:

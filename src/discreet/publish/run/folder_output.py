@@ -1,15 +1,15 @@
 """A release in a folder: parts, and last the manifest that names them. The folder appears whole or not at all.
 
 Everything is written into ``.discreet-<output>.tmp``, which only its owner can read, and that folder gets its name.
-A release that is replaced waits as ``.discreet-<output>.old`` for the moment in between; a process that is killed there
-leaves it to the next one to put back.
+A release that is replaced exchanges its name with that folder in one step, so there is always a release at the name.
+Where the system cannot do that, the old release waits as ``.discreet-<output>.old`` for the moment in between; if the
+process is killed there, the next writer puts it back.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -18,22 +18,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.errors import ReleaseError
-from discreet.manifest import Manifest, Release
-from discreet.manifest.folder import FolderTable
-from discreet.manifest.parts import MANIFEST_NAME, PartFile
-from discreet.manifest.tables import rows_per_batch
-from discreet.publish.run.commit import (
+from discreet.files.lock import Lock
+from discreet.files.whole import (
     already_there,
-    claim,
+    create_private,
+    exchange,
     flush,
     ordinary_mode,
-    recover,
     replaced_path,
     sync_folder,
     temporary_path,
     writing,
 )
-from discreet.publish.run.lock import Lock
+from discreet.manifest import Manifest, Release
+from discreet.manifest.folder import FolderTable
+from discreet.manifest.parts import MANIFEST_NAME, PartFile
+from discreet.manifest.tables import rows_per_batch
+from discreet.publish.run.commit import claim, recover, remove
 from discreet.publish.run.writing import Output, holding
 
 #: Batches in a part. As batches have a power of two of rows, at least 4,096, parts begin where blocks of digests do.
@@ -65,6 +66,7 @@ class FolderOutput(Output):
         #: The number of the first part.
         self.first = 0
         self.files: list[PartFile] = []
+        self._identity: os.stat_result | None = None
         with writing(path):
             self._lock: Lock | None = claim(path)
         try:
@@ -72,6 +74,7 @@ class FolderOutput(Output):
             with writing(path):
                 self.folder = temporary_path(path)
                 self.folder.mkdir(mode=0o700)
+                self._identity = self.folder.stat()
         except BaseException:
             self.discard()
             raise
@@ -124,26 +127,36 @@ class FolderOutput(Output):
     def commit(self, manifest: Manifest) -> Release:
         """Write the manifest and give the folder its name."""
         with writing(self._path):
-            for file in manifest.files:
-                (self.folder / file.name).chmod(ordinary_mode())
-            with open(self.folder / MANIFEST_NAME, "xb") as sink:
+            new = [self.folder / file.name for file in manifest.files[len(self.kept()) :]]
+            with create_private(self.folder / MANIFEST_NAME) as sink:
                 sink.write((manifest.to_json(indent=1) + "\n").encode())
                 flush(sink)
+            for file in (*new, self.folder / MANIFEST_NAME):
+                file.chmod(ordinary_mode())
             sync_folder(self.folder)
-            self.folder.chmod(ordinary_mode() | 0o111 & (ordinary_mode() >> 2))
+            self.folder.chmod(self._mode())
             self._take_name()
         return Release(manifest, FolderTable(self._path, [file.name for file in manifest.files]))
 
+    def _mode(self) -> int:
+        """The permissions of the folder."""
+        return ordinary_mode() | 0o111 & (ordinary_mode() >> 2)
+
     def _take_name(self) -> None:
         old = replaced_path(self._path)
-        if self._overwrite and self._path.is_dir():
-            self._path.rename(old)
-        elif os.path.lexists(self._path):
+        if not os.path.lexists(self._path):
+            self.folder.rename(self._path)
+        elif not (self._overwrite and self._path.is_dir()):
             raise already_there(self._path)
-        self.folder.rename(self._path)
+        elif exchange(self.folder, self._path):
+            old = self.folder  # the replaced release has the temporary name now
+        else:
+            self._path.rename(old)
+            self.folder.rename(self._path)
         self.committed = True
         sync_folder(self._path.parent)
-        shutil.rmtree(old, ignore_errors=True)
+        with contextlib.suppress(OSError):  # the release is there; the next writer removes what is left
+            remove(old)
 
     def discard(self) -> None:
         """Close what is open, remove what did not get its name, and let others write."""
@@ -153,6 +166,8 @@ class FolderOutput(Output):
             self._writer = None
         if self._lock is None:
             return
+        with contextlib.suppress(OSError):
+            self.committed = self._identity is not None and os.path.samestat(self._identity, self._path.stat())
         with contextlib.suppress(OSError):
             recover(self._path)
         self.removed = not self.committed and not os.path.lexists(temporary_path(self._path))

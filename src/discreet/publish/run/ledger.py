@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from discreet import arguments
 from discreet.errors import DiscreetError, ReleaseError, SystemFailureError
+from discreet.files import refuse_other_kinds
+from discreet.files.whole import create_private
 from discreet.privacy import Guarantee
 from discreet.publish.run.entry import Entry, Fingerprint, State
 from discreet.publish.run.text_ledger import is_text_ledger, read_text_ledger
@@ -214,7 +216,8 @@ class Ledger:
         with _ONE_THREAD, self._speaking():
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with contextlib.suppress(FileExistsError):
-                os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+                create_private(self.path).close()
+            refuse_other_kinds(self.path, os.stat(self.path), ReleaseError)
             with contextlib.closing(sqlite3.connect(self.path, timeout=0, isolation_level=None)) as book:
                 _wait_for_turn(book)
                 self._set_up(book)

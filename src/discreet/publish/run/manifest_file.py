@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from discreet.files import file_sha256
 from discreet.manifest import Manifest
 from discreet.manifest.document import FORMAT
-from discreet.manifest.storage import KEY, file_sha256, manifests_beside, pointer, table_digest
-from discreet.manifest.tables import PARQUET
+from discreet.manifest.storage import KEY, manifests_beside, pointer, table_digest
+from discreet.manifest.tables import PARQUET, reading
 
 #: Largest manifest kept inside a Parquet file: readers load the whole footer before the first row.
 EMBEDDED_BYTES = 16_000_000
@@ -61,7 +62,8 @@ def belongs(manifest: bytes, path: Path) -> bool:
         return False
     if path.suffix.lower() in PARQUET:
         return hashlib.sha256(manifest).hexdigest() == pointer(path)
-    return table_digest(manifest) == file_sha256(path)
+    with reading(path, "CSV"):
+        return table_digest(manifest) == file_sha256(path)
 
 
 def is_torn(path: Path) -> bool:
