@@ -168,6 +168,25 @@ class Database:
         found = connection.execute(sa.select(table.c.value).where(table.c.key == key)).scalar()
         return None if found is None else str(found)
 
+    def keep(self, key: str, value: str) -> None:
+        """Set an entry of the survey itself, in place of what it was."""
+        import sqlalchemy as sa
+
+        table = self.tables.survey
+        with self.working(), self.engine.begin() as connection:
+            connection.execute(sa.delete(table).where(table.c.key == key))
+            connection.execute(sa.insert(table), {"key": key, "value": value})
+
+    @contextlib.contextmanager
+    def one_moment(self) -> Iterator[Connection]:
+        """A connection whose statements all see the same rows, whatever is stored meanwhile."""
+        with self.working(), self.engine.connect() as plain:
+            if self.path is None:
+                yield plain.execution_options(isolation_level="REPEATABLE READ")
+            else:
+                plain.exec_driver_sql("BEGIN")
+                yield plain
+
     @property
     def closed(self) -> bool:
         """Whether the survey has been closed."""
