@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from discreet.errors import PlanError
+from discreet.plain_text import one_line
+from discreet.survey.odds import procedure_of
 from discreet.survey.questionnaire import Questionnaire, canonical
 from discreet.survey.wording import asset, wording
 
@@ -59,6 +61,8 @@ def build_page(survey: Questionnaire, collector: str | None = None, *, test: boo
     """
     first = survey.collect.languages[0]
     words = {language: wording(language) for language in survey.collect.languages}
+    if (reason := undrawn(survey)) is not None:
+        raise PlanError(reason)
     address = "" if collector is None else checked_collector(collector)
     data = {**survey.data, "design": survey.design, "words": words, "collector": address, "test": test}
     connect = "'self'" if collector is None else "{0.scheme}://{0.netloc}".format(urlsplit(address))
@@ -77,6 +81,19 @@ def build_page(survey: Questionnaire, collector: str | None = None, *, test: boo
         SCRIPT=script,
     )
     return Page(content.encode(), policy)
+
+
+def undrawn(survey: Questionnaire) -> str | None:
+    """Why a survey has no page: chance that is in the respondent's own hands would be another procedure on a device."""
+    for name, mechanism in survey.channels():
+        how = procedure_of(mechanism)
+        if how is not None and how.name != "direct" and f"by_{how.name}" not in wording("en"):
+            return (
+                f'"{one_line(name)}": {how.name} needs a harmless statement or cards that only the respondent sees, '
+                "which a page cannot draw; print it with discreet survey instructions, or name a mechanism for a "
+                "device, such as randomized-response"
+            )
+    return None
 
 
 def notice_page(survey: Questionnaire, state: str, day: str = "") -> Page:

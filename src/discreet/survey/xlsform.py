@@ -17,6 +17,7 @@ from typing import Any
 
 from discreet import arguments
 from discreet.errors import PlanError, ReleaseError
+from discreet.mechanisms.procedures import PARAMETERS
 from discreet.survey.needs import needed
 from discreet.survey.wording import LANGUAGES
 
@@ -202,6 +203,11 @@ class _Form:
             domain = f"{{ {self._grid(row, number)} }}"
         required = str(row.get("required") or "").lower() in ("yes", "true", "true()", "1")
         mechanism = str(row.get("discreet::mechanism") or "randomized-response")
+        if mechanism in PARAMETERS:
+            raise PlanError(
+                f"row {number}: {mechanism} is a procedure with chances of its own, which a form cannot state; write "
+                f"it into the plan in place of mechanism and epsilon, as {mechanism} = …"
+            )
         lines = ["[[private]]", f"columns = {_text([name])}", f"domain = {domain}", f"mechanism = {_text(mechanism)}"]
         lines += [f"epsilon = {epsilon!r}", *([] if required else ['missing = "category"'])]
         return "\n".join(lines) + "\n"

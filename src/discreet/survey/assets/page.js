@@ -180,7 +180,14 @@ function oddsOf(question) {
   return chosen === undefined || chosen === null ? each : [each[block.designs[chosen]]];
 }
 
-const sentence = (odds) => say(odds.say, odds);
+/** A procedure names the two answers; what a code can show for certain is said beside it. */
+function sentence(odds, question) {
+  const [N, Y] = SURVEY.questions[question].labels.map((label) => label[language]);
+  const said = say(odds.say, { ...odds, N, Y });
+  return odds.exposed ? `${said} ${say("odds_exposed", { p: odds.exposed })}` : said;
+}
+
+const sentences = (question) => [...oddsOf(question).map((odds) => sentence(odds, question)), blankNote(question)].filter(Boolean);
 const picture = (odds) => (odds.say === "odds" && /^\d+$/.test(odds.p) ? dots(Number(odds.p), say("dots", odds)) : null);
 
 function languageMenu() {
@@ -227,7 +234,7 @@ function welcomeScreen() {
   const privates = SURVEY.questions.map((_, i) => i).filter((i) => SURVEY.questions[i].private);
   const odds = privates.flatMap(oddsOf);
   const all = (kind) => odds.every((one) => one.say === kind);
-  const certain = odds.some((one) => ["odds_exposed", "odds_direct"].includes(one.say));
+  const certain = odds.some((one) => one.exposed || ["odds_exposed", "odds_direct"].includes(one.say));
   const fact = (term, text) => el("div", {}, el("dt", {}, term), el("dd", {}, text));
   const asked = (i) =>
     el(
@@ -235,7 +242,7 @@ function welcomeScreen() {
       { class: SURVEY.questions[i].private ? "private" : "public" },
       el("span", { class: "asked" }, SURVEY.questions[i].text[language]),
       SURVEY.questions[i].private
-        ? [oddsOf(i).map(picture), [...oddsOf(i).map(sentence), blankNote(i)].filter(Boolean).map((text) => el("span", { class: "odds" }, text))]
+        ? [oddsOf(i).map(picture), sentences(i).map((text) => el("span", { class: "odds" }, text))]
         : el("span", { class: "odds" }, say("public")),
     );
   return [
@@ -351,7 +358,7 @@ function questionScreen() {
     }
   };
   const note = question.private
-    ? el("div", { class: "note private" }, el("strong", {}, say("private")), [...oddsOf(place).map(sentence), blankNote(place)].filter(Boolean).map((text) => el("span", {}, text)))
+    ? el("div", { class: "note private" }, el("strong", {}, say("private")), sentences(place).map((text) => el("span", {}, text)))
     : el("div", { class: "note public" }, el("strong", {}, say("public")));
   return [
     el("div", { class: "progress" }, el("span", {}, step), el("progress", { max: SURVEY.questions.length, value: place + 1, "aria-label": step })),
