@@ -15,6 +15,8 @@ from discreet.survey.odds import procedure_of
 from discreet.survey.questionnaire import Questionnaire, canonical
 from discreet.survey.wording import asset, wording
 
+#: What an address is written with: no space, quote, control character, query or fragment.
+_ADDRESS = re.compile(r"https?://[^\s\x00-\x20\x7f-\x9f\"'<>\\^`{|}?#]+", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"@([A-Z]+)@")
 
 
@@ -152,12 +154,31 @@ def sampler_source() -> str:
 
 def checked_collector(address: str) -> str:
     """An address that reports can be sent to, without a slash at its end."""
-    parts = urlsplit(address)
-    secure = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1"))
-    if not secure or not parts.netloc or parts.query or parts.fragment or "@" in parts.netloc or '"' in address:
+    found = web_address(address)
+    parts = urlsplit(found or "")
+    secure = parts.scheme == "https" or parts.hostname in ("127.0.0.1", "localhost", "::1")
+    if found is None or not secure:
         raise PlanError(
             "the collector must be an address such as https://collect.example.org (http only on this machine)"
         )
+    return found
+
+
+def web_address(address: str) -> str | None:
+    """An address of the web without a slash at its end; None where it is another, or something can follow it.
+
+    >>> web_address("https://survey.example.org/")
+    'https://survey.example.org'
+    >>> web_address("javascript:alert(1)"), web_address("https://a.example/?b"), web_address("http://[::1")
+    (None, None, None)
+    """
+    try:
+        parts = urlsplit(address)
+        host = parts.hostname if parts.port != 0 else None
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or not host or not _ADDRESS.fullmatch(address) or "@" in parts.netloc:
+        return None
     return address.rstrip("/")
 
 
