@@ -29,7 +29,7 @@ LAYERS = [
     "learning",
 ]
 EDGES = ["audit", "cli"]
-BASE = {"arguments", "arrow_functions", "errors", "lazy_names", "limits", "plain_text", "_version"}
+BASE = {"arguments", "arrow_functions", "errors", "files", "lazy_names", "limits", "plain_text", "_version"}
 HEAVY = ["scipy.optimize", "scipy.stats", "pandas", "formulaic", "matplotlib", "typer"]
 
 

@@ -125,13 +125,13 @@ def test_errors_by_replication_calibrate_every_replicate(folder):
 
 BAD = {
     "nothing": ("", "nothing to calibrate to"),
-    "no TOML": ("[[margin", "is no TOML file"),
+    "no TOML": ("[[margin", "is not valid TOML"),
     "a key": ("magic = 3", 'the key "magic"'),
     "a margin": ("margin = 3", "[[margin]]"),
     "a key of a margin": ('[[margin]]\ncolumns = ["sex"]\nvalue = 3', 'the key "value"'),
     "no columns": ("[[margin]]\ntotal = 3", "must name public columns"),
     "two kinds": ('[[margin]]\ncolumns = ["age"]\ntotal = 3\nfile = "a"', "one of them only"),
-    "a file": ('[[margin]]\ncolumns = ["sex"]\nfile = "none.csv"', "none.csv cannot be read"),
+    "a file": ('[[margin]]\ncolumns = ["sex"]\nfile = "none.csv"', "there is no file"),
     "a column of a file": ('[[margin]]\ncolumns = ["age"]\nfile = "cells.csv"', 'cells.csv has no column "age"'),
     "rows": ('[[margin]]\ncolumns = ["region", "sex"]\ntotals = [["1", 5]]', "rows such as"),
     "twice": ('[[margin]]\ncolumns = ["age"]\ntotal = 3\n' * 2, "the columns of an earlier one"),
@@ -161,4 +161,4 @@ def test_a_file_that_is_not_there(folder):
     _, out = folder
     found = run("estimate", "calibrate", out, "nowhere.toml")
     assert found.exit_code == 2
-    assert "nowhere.toml cannot be read" in found.stderr
+    assert "there is no file nowhere.toml" in found.stderr

@@ -160,7 +160,7 @@ def test_files_that_are_no_keys_are_refused_in_a_sentence(tmp_path, key):
         (SigningKey.read, text, "is not a private key"),
         (PublicKey.read, private, "is a private key; check with the public one"),
         (PublicKey.read, text, "is not a public key"),
-        (PublicKey.read, tmp_path, "there is no key file"),
+        (PublicKey.read, tmp_path, "is a folder"),
     ]:
         with pytest.raises(ReleaseError, match=message):
             read(path)

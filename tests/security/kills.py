@@ -26,9 +26,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.errors import DiscreetError
+from discreet.files.whole import temporary_path
 from discreet.manifest import Release
 from discreet.publish import Ledger, release
-from discreet.publish.run.commit import temporary_path
 
 #: More than the beginning of a table without a row takes.
 HEADER_BYTES = 20

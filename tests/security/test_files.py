@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import ManifestError, ReleaseError
+from discreet.files import Lock, write_whole
 from discreet.manifest import Release
 from discreet.publish import Ledger, Plan, ReplacedWarning, check, release, write_plan
 from discreet.publish.run import manifest_file
-from discreet.publish.run.commit import claim, write_whole
-from discreet.publish.run.lock import Lock
+from discreet.publish.run.commit import claim
 from tests.publish.conftest import plan_of
 
 
@@ -43,7 +43,8 @@ def names(folder):
 HOLDER = """
 import sys
 from pathlib import Path
-from discreet.publish.run.commit import claim, create_private, temporary_path
+from discreet.files.whole import create_private, temporary_path
+from discreet.publish.run.commit import claim
 path = Path(sys.argv[1])
 with claim(path), create_private(temporary_path(path)):
     print("held", flush=True)
@@ -103,7 +104,7 @@ def test_two_threads_are_two_writers(out):
 
 def test_a_file_system_without_locks_is_not_swept(out, table, monkeypatch):
     """Where nobody can know whether a writer lives, its files stay."""
-    monkeypatch.setattr("discreet.publish.run.lock._lock", lambda _: None)
+    monkeypatch.setattr("discreet.files.lock._lock", lambda _: None)
     (out / ".discreet-other.csv.tmp").write_text("perhaps in use")
     release(table, plan_of(), out / "out.csv")
     assert names(out) == [".discreet-other.csv.tmp", "out.csv", "out.csv.manifest.json"]
@@ -240,7 +241,7 @@ def test_a_plan_remembers_its_file(files):
 
 
 def test_a_plan_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
-    """A full disk leaves the edited plan; the table is never replaced; links and permissions stay."""
+    """A full disk leaves the edited plan; the table is never replaced; permissions stay; no link is followed."""
     table, plan, link = tmp_path / "t.csv", tmp_path / "plan.toml", tmp_path / "link.toml"
     table.write_text("a\n1\n")
     plan.write_text("edited")
@@ -255,7 +256,9 @@ def test_a_plan_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
         with pytest.raises(OSError, match="No space left"):
             write_plan("text", plan, table, overwrite=True)
     assert plan.read_text() == "edited"
-    write_plan("text", link, table, overwrite=True)
+    with pytest.raises(ReleaseError, match="is a link"):
+        write_plan("text", link, table, overwrite=True)
+    write_plan("text", plan, table, overwrite=True)
     assert plan.read_text() == "text"
     assert plan.stat().st_mode & 0o777 == 0o640
     assert names(tmp_path) == ["link.toml", "plan.toml", "t.csv"]

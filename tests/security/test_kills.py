@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from discreet.files.whole import temporary_path
 from discreet.publish import Ledger
-from discreet.publish.run.commit import temporary_path
 from tests.security.kills import KINDS, Killer, Server, kill_randomly, title_of
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="forks and kills")

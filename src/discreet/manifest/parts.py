@@ -14,9 +14,10 @@ from discreet import limits
 from discreet.engines import Engine, Local
 from discreet.engines.local import available_cores
 from discreet.errors import ManifestError, ReleaseError
+from discreet.files import ordinary_content, ordinary_file
 from discreet.manifest.checks import mapping, text, whole
 from discreet.manifest.digest import checked_sha256
-from discreet.manifest.tables import ordinary_content, reading
+from discreet.manifest.tables import reading
 
 #: The manifest of a folder. It is written last: a folder without it is no release.
 MANIFEST_NAME = "_manifest.json"
@@ -125,5 +126,5 @@ class _Sha256:
 
 
 def _sha256(path: Path) -> str:
-    with reading(path, "Parquet"), path.open("rb") as file:
+    with reading(path, "Parquet"), ordinary_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from discreet import arguments, limits
-from discreet.errors import ManifestError, ReleaseError, SystemFailureError
+from discreet.errors import ManifestError, ReleaseError
+from discreet.files import ordinary_content, reading, write_whole
 from discreet.manifest.canonical_json import canonical_json
 from discreet.manifest.checks import mapping, one_of
-from discreet.manifest.tables import ordinary_content
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -210,37 +210,19 @@ def new_keys(path: str | os.PathLike[str], passphrase: str | None = None) -> tup
         raise ReleaseError("an empty passphrase protects nothing; give another, or none to leave the key unencrypted")
     public = private.with_name(f"{private.stem}.public.pem")
     for file in (private, public):
-        if file.exists():
+        if os.path.lexists(file):
             raise ReleaseError(f"{file} exists already; a key is never overwritten, choose another name")
     key = SigningKey.generate()
-    _write(private, key.pem(passphrase), 0o600)
+    write_whole(private, key.pem(passphrase), private=True)
     try:
-        _write(public, key.public.pem(), 0o644)
+        write_whole(public, key.public.pem())
     except BaseException:  # half a pair is of no use, and would stand in the way of the next one
         private.unlink()
         raise
     return private, public
 
 
-def _write(path: Path, content: bytes, mode: int) -> None:
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-        except BaseException:
-            path.unlink()
-            raise
-    except FileNotFoundError:
-        raise ReleaseError(f"there is no folder {path.parent}") from None
-    except OSError as error:
-        raise SystemFailureError(f"{path} cannot be written: {error.strerror}") from None
-
-
 def _content(path: Path) -> bytes:
-    try:
+    """What a key file holds."""
+    with reading(path, what="key file"):
         return ordinary_content(path, limits.KEY_BYTES)
-    except (FileNotFoundError, IsADirectoryError):
-        raise ReleaseError(f"there is no key file {path}") from None
-    except OSError as error:
-        raise SystemFailureError(f"{path} cannot be read: {error.strerror}") from None

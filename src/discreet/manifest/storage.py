@@ -23,9 +23,10 @@ from typing import Any
 
 from discreet import limits
 from discreet.errors import DiscreetError, ManifestError, ReleaseError
+from discreet.files import ordinary_content, ordinary_file
 from discreet.manifest.checks import mapping
 from discreet.manifest.document import Manifest, check_format, parsed
-from discreet.manifest.tables import ParquetTable, ordinary_content, reading
+from discreet.manifest.tables import ParquetTable, reading
 
 #: The key in the metadata of a Parquet file. It never changes.
 KEY = b"discreet"
@@ -159,7 +160,7 @@ def pointer(path: Path) -> str | None:
 def file_sha256(path: Path) -> str:
     """The digest of a CSV table."""
     digest = hashlib.sha256()
-    with reading(path, "CSV"), open(path, "rb", buffering=0) as file:
+    with reading(path, "CSV"), ordinary_file(path, buffering=0) as file:
         while content := file.read(_READ_BYTES):
             digest.update(content)
     return digest.hexdigest()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import os
-import stat
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,13 +18,11 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from discreet import limits
+from discreet import files, limits
 from discreet.errors import ReleaseError, SystemFailureError
 
 #: Bytes of CSV text handled at once.
 CSV_BLOCK = 1 << 24
-#: Bytes of any other file that are read at once.
-_READ_BYTES = 1 << 18
 #: Rows of a batch, and of a row group that is written: never more than this …
 MAX_BATCH_ROWS = 1 << 20
 MIN_BATCH_ROWS = 1 << 12
@@ -81,11 +78,11 @@ class ParquetTable(TableFile):
     """A Parquet file."""
 
     path: Path
+    _identity: files.Identity | None = None
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        # A file that is open already: pyarrow would first ask which file system a path is in.
-        with reading(path, "Parquet"), pa.OSFile(str(path)) as source, pq.ParquetFile(source) as file:
+        with reading(path, "Parquet"), self._opened() as file:
             self._schema = file.schema_arrow
             check_width(self._schema.names, path)
             self._rows = int(file.metadata.num_rows)
@@ -105,10 +102,21 @@ class ParquetTable(TableFile):
         """Batches of a size that depends on the columns alone."""
         names = list(columns)
         wanted = pa.schema([self._schema.field(name) for name in names])
-        with reading(self.path, "Parquet"), pq.ParquetFile(self.path) as file:
+        with reading(self.path, "Parquet"), self._opened() as file:
             for batch in file.iter_batches(batch_size=rows_per_batch(wanted), columns=names):
                 # A name with a dot may bring in columns that were not asked for.
                 yield batch.select(names)
+
+    @contextmanager
+    def _opened(self) -> Iterator[pq.ParquetFile]:
+        """The file, which must be the one that was opened first."""
+        # A file that is open already: pyarrow would first ask which file system a path is in.
+        with (
+            files.under_a_name(self.path, self._identity) as (name, self._identity),
+            pa.OSFile(name) as source,
+            pq.ParquetFile(source) as file,
+        ):
+            yield file
 
 
 class CsvTable(TableFile):
@@ -125,7 +133,10 @@ class CsvTable(TableFile):
     ) -> None:
         self.path = path
         self._missing, self._delimiter, self._encoding = missing, delimiter, encoding
-        self.header = _csv_header(path, delimiter, encoding)
+        marked = "utf-8-sig" if encoding == "utf-8" else encoding
+        with reading(path, "CSV"), files.ordinary_text(path, marked) as text:
+            self._identity = files.Identity.of(os.fstat(text.fileno()))
+            self.header = _csv_header(text, path, delimiter)
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -141,8 +152,12 @@ class CsvTable(TableFile):
             return "error"
 
         try:
-            with reading(self.path, "CSV"):
-                yield from self._read(list(columns), remember)
+            with (
+                reading(self.path, "CSV"),
+                files.under_a_name(self.path, self._identity) as (name, _),
+                pa.OSFile(name) as source,
+            ):
+                yield from self._read(source, list(columns), remember)
         except ReleaseError:
             if wrong:
                 actual, expected = wrong[0]
@@ -151,9 +166,9 @@ class CsvTable(TableFile):
                 ) from None
             raise
 
-    def _read(self, columns: list[str], on_wrong_row: Any) -> Iterator[pa.RecordBatch]:
+    def _read(self, source: pa.NativeFile, columns: list[str], on_wrong_row: Any) -> Iterator[pa.RecordBatch]:
         reader = pa_csv.open_csv(
-            self.path,
+            source,
             read_options=pa_csv.ReadOptions(block_size=CSV_BLOCK, use_threads=False, encoding=self._encoding),
             parse_options=pa_csv.ParseOptions(
                 delimiter=self._delimiter,
@@ -174,10 +189,8 @@ class CsvTable(TableFile):
             yield from reader
 
 
-def _csv_header(path: Path, delimiter: str, encoding: str) -> list[str]:
-    marked = "utf-8-sig" if encoding == "utf-8" else encoding
-    with reading(path, "CSV"), path.open(encoding=marked, newline="") as text:
-        header = next(csv.reader(_first_lines(text, path), strict=True, delimiter=delimiter), None)
+def _csv_header(text: TextIO, path: Path, delimiter: str) -> list[str]:
+    header = next(csv.reader(_first_lines(text, path), strict=True, delimiter=delimiter), None)
     if not header:
         raise ReleaseError(f"{path.name}: a CSV file needs a header with the names of its columns")
     return check_width(header, path)
@@ -213,21 +226,17 @@ def check_width(names: list[str], path: Path) -> list[str]:
 def reading(path: Path, kind: str) -> Iterator[None]:
     """Turn what can go wrong with a file into one sentence that quotes nothing from inside it."""
     try:
-        yield
-    except FileNotFoundError:
-        raise ReleaseError(f"there is no file {path}") from None
-    except UnicodeDecodeError:
-        raise ReleaseError(_not_this_encoding(path, kind)) from None
-    except UnicodeError:  # an encoding that needs a mark at the start, which is not there
+        with files.reading(path):
+            try:
+                yield
+            except OSError as error:
+                if error.errno is None and not isinstance(error, SystemFailureError):
+                    raise pa.ArrowInvalid from None  # Arrow's word for a file whose inside makes no sense
+                raise
+    except UnicodeError:  # also where an encoding needs a mark at the start that is not there
         raise ReleaseError(_not_this_encoding(path, kind)) from None
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowKeyError, csv.Error):
         raise ReleaseError(f"{path.name} cannot be read as a {kind} file") from None
-    except OSError as error:
-        if isinstance(error, SystemFailureError):
-            raise
-        if error.errno is None:  # Arrow's word for a file whose inside makes no sense
-            raise ReleaseError(f"{path.name} cannot be read as a {kind} file") from None
-        raise SystemFailureError(f"{path} cannot be read: {error.strerror or type(error).__name__}") from None
 
 
 def _not_this_encoding(path: Path, kind: str) -> str:
@@ -237,46 +246,11 @@ def _not_this_encoding(path: Path, kind: str) -> str:
     )
 
 
-def ordinary_content(path: Path, most: int) -> bytes:
-    """Everything in a file of bounded size; a pipe or a device, which may never end, is refused without waiting for it.
-
-    Raises
-    ------
-    FileNotFoundError
-        There is no such file.
-    ReleaseError
-        It is not an ordinary file, or a larger one.
-    """
-    # On Windows a file is opened as text unless this is said, and no pipe has a place in a folder.
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    with open(path, "rb", buffering=0, opener=lambda name, _: os.open(name, flags)) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ReleaseError(f"{path.name} is not an ordinary file")
-        pieces, size = [], 0
-        # Room for all that is allowed is never asked for at once: it would take longer than to read a small file.
-        while piece := file.read(_READ_BYTES):
-            pieces.append(piece)
-            size += len(piece)
-            if size > most:
-                raise ReleaseError(f"{path.name} is over the limit of {most:,} bytes")
-    return b"".join(pieces)
-
-
 def file_table(path: Path, missing: Sequence[str] = (), *, delimiter: str = ",", encoding: str = "utf-8") -> TableFile:
     """A table by the ending of its name; ``missing`` is text that stands for a missing value in a CSV file."""
     suffix = path.suffix.lower()
     if suffix not in PARQUET + CSV:
         raise ReleaseError(f'{path.name}: "{suffix}" is not a kind of table that can be read; use .parquet or .csv')
-    try:
-        mode = path.stat().st_mode
-    except (OSError, ValueError):
-        if path.exists():
-            raise
-        raise ReleaseError(f"there is no file {path}") from None
-    if stat.S_ISDIR(mode):
-        raise ReleaseError(f"{path} is a folder, not a file")
-    if not stat.S_ISREG(mode):  # a pipe or a device may never end
-        raise ReleaseError(f"{path} is not an ordinary file")
     if suffix in PARQUET:
         return ParquetTable(path)
     return CsvTable(path, missing, delimiter=delimiter, encoding=encoding)

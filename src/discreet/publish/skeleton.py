@@ -12,14 +12,13 @@ import pyarrow as pa
 from discreet import arguments
 from discreet.domains.columns import is_text
 from discreet.errors import ReleaseError
+from discreet.files import write_whole
 from discreet.manifest.folder import table_at
 from discreet.manifest.tables import CSV, CsvTable, TableFile, likely_delimiter
 from discreet.plain_text import has_control, printable
 from discreet.publish.plan.csv_format import checked_delimiter, checked_encoding
 from discreet.publish.plan.grammar import MECHANISMS
-from discreet.publish.run.commit import already_there, write_whole
 from discreet.publish.run.plain import plain_type
-from discreet.publish.run.targets import refuse_inputs
 
 _HEAD = """\
 # A plan for discreet. It was made from the names and types of the columns; no value was looked at.
@@ -157,16 +156,9 @@ def write_plan(
     text: str, output: str | os.PathLike[str], source: str | os.PathLike[str], overwrite: bool = False
 ) -> None:
     """Write the text of a plan, so that it is there complete or not at all, and never over the table it is for."""
-    path = arguments.path(output, "output", ReleaseError)
-    overwrite = arguments.flag(overwrite, "overwrite", ReleaseError)
-    if not path.parent.is_dir():
-        raise ReleaseError(f"there is no folder {path.parent}")
-    if path.is_dir():
-        raise ReleaseError(f"{path} is a folder, not a file")
-    refuse_inputs([path], [("the input", arguments.path(source, "source", ReleaseError))])
-    if os.path.lexists(path) and not overwrite:
-        raise already_there(path)
-    write_whole(path, arguments.text(text, "text", ReleaseError).encode(), overwrite=overwrite)
+    content = arguments.text(text, "text", ReleaseError).encode()
+    inputs = [("the input", arguments.path(source, "source", ReleaseError))]
+    write_whole(output, content, overwrite=arguments.flag(overwrite, "overwrite", ReleaseError), inputs=inputs)
 
 
 def _block(described: str, name: str, proposal: Proposal, *, on: bool) -> str:

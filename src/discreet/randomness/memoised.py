@@ -14,12 +14,12 @@ from __future__ import annotations
 import hmac
 import os
 import secrets
-import stat
 from pathlib import Path
 from typing import Any, NoReturn
 
 from discreet import arguments
-from discreet.errors import InputError, SystemFailureError
+from discreet.errors import InputError
+from discreet.files import read_secret, write_whole
 
 #: Bytes of a key.
 KEY_BYTES = 32
@@ -54,30 +54,25 @@ class MemoKey:
             return cls(key)
         path = arguments.path(key, "key", InputError)
         if arguments.flag(create, "create", InputError) and not os.path.lexists(path):
-            _create(path)
+            write_whole(path, f"{secrets.token_hex(KEY_BYTES)}\n".encode(), private=True)
         return cls._read(path)
 
     @classmethod
     def _read(cls, path: Path) -> MemoKey:
+        refused = f"the file {path} holds no key for memoised reports"
         try:
-            status = path.stat()
-            if not stat.S_ISREG(status.st_mode):
-                raise InputError(f"the key {path} is not an ordinary file")
-            if os.name == "posix" and stat.S_IMODE(status.st_mode) & 0o077:
-                raise InputError(f"the key {path} can be read by others: chmod 600 {path}")
-            content = path.read_text(encoding="ascii").strip() if status.st_size <= 4 * KEY_BYTES else ""
-            secret = bytes.fromhex(content)
-            if len(secret) != KEY_BYTES:
-                raise InputError(f"the file {path} holds no key for memoised reports")
-            return cls(secret, path)
+            secret = bytes.fromhex(read_secret(path, 4 * KEY_BYTES, "key", InputError).decode("ascii"))
         except FileNotFoundError:
             raise InputError(f"there is no key {path}; create=True makes one, to be kept for all waves") from None
-        except OSError as error:
-            raise SystemFailureError(f"the key {path} cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise InputError(refused) from None
         except InputError:
             raise
-        except ValueError:  # not ASCII, not hexadecimal, or of another length
-            raise InputError(f"the file {path} holds no key for memoised reports") from None
+        except ValueError:  # not hexadecimal
+            raise InputError(refused) from None
+        if len(secret) != KEY_BYTES:
+            raise InputError(refused)
+        return cls(secret, path)
 
     @property
     def id(self) -> str:
@@ -105,17 +100,3 @@ class MemoKey:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a key for memoised reports is not pickled: it stays where it is read")
-
-
-def _create(path: Path) -> None:
-    """A new key in a file that only its owner can read."""
-    if not path.parent.is_dir():
-        raise InputError(f"there is no folder {path.parent}")
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="ascii") as file:
-            file.write(secrets.token_hex(KEY_BYTES) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise SystemFailureError(f"the key {path} cannot be written: {error.strerror}") from None

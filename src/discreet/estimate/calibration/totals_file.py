@@ -17,12 +17,13 @@ total = 52000
 from __future__ import annotations
 
 import csv
-import tomllib
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from discreet import arguments
+from discreet import arguments, limits
 from discreet.errors import EstimationError
+from discreet.files import ordinary_text, path_inside, read_toml, reading
 
 _KEYS = {"method", "bounds", "people", "margin"}
 _MARGIN_KEYS = {"columns", "totals", "total", "file"}
@@ -33,12 +34,7 @@ _TOTAL = "total"
 def read_totals(path: str | Path) -> dict[str, Any]:
     """The arguments of :func:`discreet.estimate.calibrate` that a file holds."""
     file = arguments.path(path, "totals", EstimationError)
-    try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise EstimationError(f"{file.name} cannot be read: {error.strerror or 'no such file'}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise EstimationError(f"{file.name} is no TOML file: {error}") from None
+    _, data = read_toml(file, file.name, EstimationError)
     _refuse_unknown(data, _KEYS, file.name)
     margins = data.get("margin", [])
     if not isinstance(margins, list) or not all(isinstance(one, dict) for one in margins):
@@ -65,7 +61,8 @@ def _margin(margin: dict[str, Any], where: str, folder: Path) -> tuple[Any, Any]
     if said == ["total"]:
         return key, margin["total"]
     if said == ["file"]:
-        return key, _from_csv(folder / str(margin["file"]), columns, where)
+        named = arguments.text(margin["file"], f"{where}.file", EstimationError)
+        return key, _from_csv(path_inside(folder, named, f"{where}.file", EstimationError), columns, where)
     totals = margin["totals"]
     if isinstance(totals, dict) and len(columns) == 1:
         return key, totals
@@ -78,8 +75,10 @@ def _margin(margin: dict[str, Any], where: str, folder: Path) -> tuple[Any, Any]
 
 def _from_csv(file: Path, columns: list[str], where: str) -> dict[Any, Any]:
     try:
-        with file.open(encoding="utf-8", newline="") as lines:
-            rows = list(csv.DictReader(lines))
+        with reading(file, EstimationError), ordinary_text(file, "utf-8-sig", EstimationError) as lines:
+            rows = list(islice(csv.DictReader(lines), limits.DOMAIN_VALUES))
+    except EstimationError as error:
+        raise EstimationError(f"{where}.file: {error}") from None
     except (OSError, UnicodeDecodeError, csv.Error):
         raise EstimationError(f"{where}.file: {file.name} cannot be read as a CSV file") from None
     missing = [name for name in (*columns, _TOTAL) if not rows or name not in rows[0]]

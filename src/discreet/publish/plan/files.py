@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from discreet import limits
 from discreet.errors import InputError, PlanError
+from discreet.files import ordinary_text, path_inside
 from discreet.manifest.tables import file_table, reading
 from discreet.mechanisms.finite import MAX_MATRIX
 from discreet.publish.plan.grammar import at
@@ -27,19 +28,7 @@ class PlanFiles:
     opened: list[Path] = field(default_factory=list)
 
     def _open(self, name: str, key_path: str) -> Path:
-        path = self.folder / name
-        try:
-            inside = path.resolve().is_relative_to(self.folder.resolve())
-            there = path.is_file()
-        except (OSError, RuntimeError):  # links that lead in a circle, a name that no file can have
-            inside, there = True, False
-        if not self.outside and not inside:
-            raise PlanError(
-                f"{key_path}: the file must lie in the folder of the plan, or below it; "
-                "outside_files=True allows others"
-            )
-        if not there:
-            raise PlanError(f"{key_path}: there is no file {path}")
+        path = path_inside(self.folder, name, key_path, PlanError, outside=self.outside)
         self.opened.append(path)
         return path
 
@@ -63,7 +52,7 @@ class PlanFiles:
         """Rows of a CSV file without header: whole numbers, decimals, or fractions such as 1/6."""
         path = self._open(name, key_path)
         try:
-            with reading(path, "CSV"), path.open(encoding="utf-8-sig", newline="") as lines:
+            with reading(path, "CSV"), ordinary_text(path, "utf-8-sig") as lines:
                 rows = [[_entry(cell.strip()) for cell in row] for row in islice(csv.reader(lines), MAX_MATRIX + 1)]
         except InputError as error:
             raise PlanError(f"{key_path}: {error}") from None

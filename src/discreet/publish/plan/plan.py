@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import pyarrow as pa
 
-from discreet import arguments, limits
+from discreet import arguments
 from discreet.domains import Domain
 from discreet.errors import BudgetError, DomainError, PlanError
+from discreet.files import check_received, parse_toml, read_toml
 from discreet.manifest import Block, Survey, composed_guarantee
 from discreet.manifest.document import Order
 from discreet.plain_text import one_line
@@ -39,11 +38,6 @@ if TYPE_CHECKING:
     from discreet.design import BudgetSplit, Design
     from discreet.manifest import Release
     from discreet.mechanisms import Mechanism
-
-
-#: A dotted key of more parts than tables may be deep; the parser of TOML takes the square of their number.
-_PART = r"""(?>[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
-_LONG_KEY = re.compile(rf"(?:^|[\n{{,\[])[ \t]*+{_PART}(?>[ \t]*+\.[ \t]*+{_PART}){{{limits.NESTING}}}")
 
 
 @dataclass(frozen=True)
@@ -127,33 +121,13 @@ class Plan:
             this for a plan that you wrote yourself.
         """
         file = arguments.path(path, "path", PlanError)
-        try:
-            if file.exists() and not file.is_file():  # a pipe or a device may never end
-                raise PlanError(f"the plan {file} cannot be read: it is not an ordinary file")
-            if file.stat().st_size > limits.PLAN_BYTES:
-                raise _too_long()
-            content = file.read_bytes().decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise PlanError(f"{file.name} is not text in UTF-8") from None
-        except OSError as error:
-            raise PlanError(f"the plan {file} cannot be read: {error.strerror or type(error).__name__}") from None
-        return replace(cls.parse(content, folder=file.parent, outside_files=outside_files), path=file)
+        text, data = read_toml(file, "the plan", PlanError)
+        return replace(cls._build(data, text, file.parent, outside_files), path=file)
 
     @classmethod
     def parse(cls, text: str, folder: str | os.PathLike[str] = ".", *, outside_files: bool = False) -> Self:
         """A plan from TOML text; see :meth:`read` for ``outside_files``."""
-        if len(arguments.text(text, "text", PlanError)) > limits.PLAN_BYTES:
-            raise _too_long()
-        if _LONG_KEY.search(text):
-            raise _too_deep()
-        try:
-            data = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise PlanError(f"the plan is not valid TOML: {error}") from None
-        except RecursionError:
-            raise _too_deep() from None
-        except ValueError:  # an integer with more digits than Python reads, or a date that there never was
-            raise PlanError("the plan is not valid TOML: a number or a date cannot be read") from None
+        data = parse_toml(arguments.text(text, "text", PlanError), "the plan", PlanError)
         return cls._build(data, text, arguments.path(folder, "folder", PlanError), outside_files)
 
     @classmethod
@@ -161,8 +135,7 @@ class Plan:
         cls, data: Mapping[str, Any], folder: str | os.PathLike[str] = ".", *, outside_files: bool = False
     ) -> Self:
         """A plan from plain data with the same keys as the TOML file; see :meth:`read` for ``outside_files``."""
-        if limits.nested_too_deep(data):
-            raise _too_deep()
+        check_received(data, "the plan", PlanError)
         try:
             text = json.dumps(data, ensure_ascii=False, sort_keys=True)
         except (TypeError, ValueError):
@@ -171,8 +144,6 @@ class Plan:
 
     @classmethod
     def _build(cls, data: Mapping[str, Any], text: str, folder: Path, outside_files: bool = False) -> Self:
-        if limits.nested_too_deep(data):
-            raise _too_deep()
         _check_format(data)
         top = Section(data, "", TOP)
         files = PlanFiles(folder, outside_files)
@@ -251,7 +222,9 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, with the keys of the TOML file."""
-        return cast("dict[str, Any]", json.loads(self.text) if self.text.startswith("{") else tomllib.loads(self.text))
+        if not self.text.startswith("{"):
+            return parse_toml(self.text, "the plan", PlanError)
+        return cast("dict[str, Any]", json.loads(self.text))
 
     def summary(self) -> str:
         """What would be done and promised, for people; no data is read."""
@@ -295,14 +268,6 @@ def as_plan(plan: Any) -> Plan:
     if isinstance(plan, (str, os.PathLike)):
         return Plan.read(plan)
     raise PlanError(f"a plan must be a Plan, the path of one or a dictionary, not {type(plan).__name__}")
-
-
-def _too_long() -> PlanError:
-    return PlanError(f"the plan is over the limit of {limits.PLAN_BYTES:,} bytes; put long lists into files")
-
-
-def _too_deep() -> PlanError:
-    return PlanError(f"the plan is nested deeper than {limits.NESTING} levels")
 
 
 def _check_format(data: Any) -> None:

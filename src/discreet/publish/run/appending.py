@@ -22,17 +22,17 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.errors import BudgetError, ReleaseError
+from discreet.files.whole import flush, ordinary_mode, sync_folder, writing
 from discreet.manifest import Column, Manifest, Release, composed_guarantee
 from discreet.manifest.additions import Addition, total_rows_per_person, total_security
 from discreet.manifest.canonical_form import ColumnForm
 from discreet.manifest.digest import ContentDigest
 from discreet.manifest.document import ColumnType
 from discreet.manifest.folder import FolderTable
-from discreet.manifest.parts import APPENDING_NAME, MANIFEST_NAME, PartFile, being_appended
+from discreet.manifest.parts import APPENDING_NAME, MANIFEST_NAME, PartFile, being_appended, manifest_of_folder
 from discreet.manifest.signature import PublicKey, SigningKey
 from discreet.privacy import Guarantee
 from discreet.publish.plan import Plan
-from discreet.publish.run.commit import flush, ordinary_mode, sync_folder, writing
 from discreet.publish.run.folder_output import FolderOutput
 from discreet.publish.run.layout import Layout
 from discreet.publish.run.spark_types import cast_batch, spark_schema
@@ -291,7 +291,7 @@ def _forget(path: Path) -> None:
     """Remove the parts of an addition that was not finished; whoever calls this holds the lock of the release."""
     pending = being_appended(path)
     if pending:
-        listed = {file.name for file in Manifest.from_json((path / MANIFEST_NAME).read_bytes()).files}
+        listed = {file.name for file in Manifest.from_json(manifest_of_folder(path)).files}
         for name in pending - listed:
             (path / name).unlink(missing_ok=True)
         sync_folder(path)

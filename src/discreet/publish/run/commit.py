@@ -23,29 +23,29 @@ import errno
 import os
 import re
 import shutil
-import stat
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
-from discreet.errors import ReleaseError, SystemFailureError
+from discreet.errors import ReleaseError
+from discreet.files.lock import Lock
+from discreet.files.whole import (
+    create_private,
+    flush,
+    hold,
+    lock_path,
+    ordinary_mode,
+    sync_folder,
+    take_name,
+    temporary_path,
+)
 from discreet.manifest.storage import manifest_bytes, sidecar_path, staged_path
-from discreet.publish.run.lock import Lock
 from discreet.publish.run.manifest_file import belongs, is_manifest, is_torn
 
 _LEFT_OVER = re.compile(r"\.discreet-(?P<output>.+)\.(?:tmp|lock|manifest|old)", re.DOTALL)
-#: Whoever tidies up a folder holds the locks of other outputs for a moment; a writer takes longer.
-_PATIENCE_SECONDS = 2.0
 #: How long executors that have lost their driver may go on writing.
 _LINGERING_SECONDS = 10.0
 #: What the system says of a folder to which something is added while it is removed.
 _STILL_WRITTEN = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.EISDIR, errno.ENOENT})
-
-
-def temporary_path(output: Path) -> Path:
-    """Where an output is written until it is complete."""
-    return output.with_name(f".discreet-{output.name}.tmp")
 
 
 def replaced_path(output: Path) -> Path:
@@ -53,20 +53,9 @@ def replaced_path(output: Path) -> Path:
     return output.with_name(f".discreet-{output.name}.old")
 
 
-def create_private(path: Path) -> IO[bytes]:
-    """A new file that only its owner can read."""
-    return open(path, "xb", opener=_private)  # Path.open takes no mode; the caller closes it
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
 def claim(output: Path) -> Lock:
     """Become the one writer of an output, and tidy up what killed writers left in its folder."""
-    lock = Lock.take(_lock_path(output), _PATIENCE_SECONDS)
-    if lock is None:
-        raise ReleaseError(f"{output} is being written by another process; wait for it, or choose another name")
+    lock = hold(output)
     try:
         if lock.certain:
             recover(output)
@@ -126,9 +115,11 @@ def put_in_place(output: Path, manifest: bytes | None, *, overwrite: bool) -> No
     stale = _sidecar_of(output) if manifest is None else None
     if manifest is not None:
         refuse_stranger(sidecar_path(output))
-        with open(staged_path(output), "xb") as sink:  # it holds no reports, and readers may need it
+        with create_private(staged_path(output)) as sink:
             sink.write(manifest)
             flush(sink)
+        with contextlib.suppress(OSError):  # it holds no reports, and readers may need it
+            staged_path(output).chmod(ordinary_mode())
         sync_folder(output.parent)
     take_name(temporary_path(output), output, overwrite=replace)
     with contextlib.suppress(OSError):  # the release is there; what is left can be done at the next start
@@ -152,67 +143,6 @@ def refuse_stranger(sidecar: Path) -> None:
         raise ReleaseError(f"{sidecar} exists and is not a manifest of discreet; move it away, or choose another name")
 
 
-def write_whole(path: Path, content: bytes, *, overwrite: bool) -> None:
-    """Write a small file so that it is there complete or not at all."""
-    final = path.resolve()  # a link stays a link
-    with writing(final):
-        if final.exists() and not final.is_file():  # a device or a pipe
-            final.write_bytes(content)
-            return
-        with claim(final):
-            temporary = temporary_path(final)
-            mode = stat.S_IMODE(final.stat().st_mode) if final.exists() else ordinary_mode()
-            try:
-                with create_private(temporary) as sink:
-                    sink.write(content)
-                    flush(sink)
-                take_name(temporary, final, overwrite=overwrite)
-                final.chmod(mode)
-            finally:
-                temporary.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Say what the machine could not do, and where."""
-    try:
-        yield
-    except OSError as error:
-        if isinstance(error, SystemFailureError):
-            raise
-        reason = error.strerror or "the file system refused"
-        raise SystemFailureError(f"{path.resolve()} cannot be written: {reason}; nothing was left behind") from None
-
-
-def flush(sink: IO[bytes]) -> None:
-    """Have the bytes on the disk before the name points to them."""
-    sink.flush()
-    os.fsync(sink.fileno())
-    sink.close()
-
-
-def take_name(temporary: Path, final: Path, *, overwrite: bool) -> None:
-    """Give a complete file its name; without ``overwrite`` a file of that name stays."""
-    if overwrite:
-        temporary.replace(final)
-        return
-    try:
-        os.link(temporary, final)
-    except FileExistsError:
-        raise already_there(final) from None
-    except OSError:  # a file system without hard links
-        if os.path.lexists(final):
-            raise already_there(final) from None
-        temporary.replace(final)
-    else:
-        temporary.unlink()
-
-
-def already_there(path: Path) -> ReleaseError:
-    """The sentence for a file that was not to be replaced."""
-    return ReleaseError(f"{path} exists already; overwrite=True replaces it")
-
-
 def _sidecar_of(output: Path) -> Path | None:
     """The manifest beside the table that is there now."""
     with contextlib.suppress(OSError):
@@ -229,16 +159,12 @@ def _belongs(manifest: Path, output: Path) -> bool:
         return False
 
 
-def _lock_path(output: Path) -> Path:
-    return output.with_name(f".discreet-{output.name}.lock")
-
-
 def _sweep(folder: Path) -> None:
     """Finish or undo what killed processes of the same user left for other outputs of this folder."""
     with contextlib.suppress(OSError):  # not every folder that can be written to can be listed
         found = (_LEFT_OVER.fullmatch(entry.name) for entry in os.scandir(folder) if _is_mine(entry))
         for name in sorted({match["output"] for match in found if match}):
-            lock = Lock.take(_lock_path(folder / name))
+            lock = Lock.take(lock_path(folder / name))
             if lock is not None:
                 with lock, contextlib.suppress(OSError):
                     if lock.certain:
@@ -251,20 +177,3 @@ def _is_mine(entry: os.DirEntry[str]) -> bool:
     if not (entry.is_file() or entry.is_dir()):
         return False
     return not hasattr(os, "geteuid") or entry.stat(follow_symlinks=False).st_uid == os.geteuid()
-
-
-def ordinary_mode() -> int:
-    """The permissions of a file that is made without asking for any."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
-def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk."""
-    with contextlib.suppress(OSError):  # not every system lets a folder be opened
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -18,22 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.errors import ReleaseError
+from discreet.files.lock import Lock
+from discreet.files.whole import already_there, flush, ordinary_mode, sync_folder, temporary_path, writing
 from discreet.manifest import Manifest, Release
 from discreet.manifest.folder import FolderTable
 from discreet.manifest.parts import MANIFEST_NAME, PartFile
 from discreet.manifest.tables import rows_per_batch
-from discreet.publish.run.commit import (
-    already_there,
-    claim,
-    flush,
-    ordinary_mode,
-    recover,
-    replaced_path,
-    sync_folder,
-    temporary_path,
-    writing,
-)
-from discreet.publish.run.lock import Lock
+from discreet.publish.run.commit import claim, recover, replaced_path
 from discreet.publish.run.writing import Output, holding
 
 #: Batches in a part. As batches have a power of two of rows, at least 4,096, parts begin where blocks of digests do.

@@ -15,13 +15,13 @@ import pyarrow as pa
 from discreet import arrow_functions as pc
 from discreet.domains.columns import without_dictionary
 from discreet.errors import ReleaseError
+from discreet.files import refuse_inputs
 from discreet.manifest import Block
 from discreet.manifest.blocks import Cells, JointBlock
 from discreet.mechanisms import FiniteMechanism
 from discreet.mechanisms.memoised import memoised_reports
 from discreet.privacy import Guarantee
 from discreet.publish.plan import Plan
-from discreet.publish.run.targets import refuse_inputs
 from discreet.randomness.memoised import MemoKey
 
 #: What a manifest adds about the source of chance.

@@ -7,12 +7,12 @@ nothing.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import json
 import os
 import secrets
-import stat
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,7 +21,8 @@ import numpy as np
 import pyarrow as pa
 
 from discreet import arrow_functions as pc
-from discreet.errors import SystemFailureError
+from discreet.errors import ReleaseError, SystemFailureError
+from discreet.files import read_secret, write_whole
 from discreet.manifest import Block
 from discreet.publish.run.ledger import LedgerWarning
 
@@ -49,8 +50,8 @@ def read_key() -> bytes | None:
     try:
         path = key_path()
         return None if path is None else _read(path)
-    except OSError as error:
-        why = str(error) if isinstance(error, SystemFailureError) else (error.strerror or type(error).__name__)
+    except (OSError, ReleaseError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         warnings.warn(
             f"the ledger will not recognise this table under another name: its key cannot be used ({why})",
             LedgerWarning,
@@ -62,17 +63,11 @@ def read_key() -> bytes | None:
 def _read(path: Path) -> bytes:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        try:
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(secrets.token_bytes(_BYTES))
-        except FileExistsError:
-            pass  # another release made it at the same moment
-    status = path.stat()
-    if not stat.S_ISREG(status.st_mode) or (os.name == "posix" and stat.S_IMODE(status.st_mode) & 0o077):
-        raise SystemFailureError(f"{path} can be read by others: chmod 600 {path}")
-    key = path.read_bytes() if status.st_size == _BYTES else b""
+        with contextlib.suppress(ReleaseError):  # another release made it at the same moment
+            write_whole(path, secrets.token_bytes(_BYTES), private=True)
+    key = read_secret(path, _BYTES, "key", ReleaseError)
     if len(key) != _BYTES:
-        raise SystemFailureError(f"{path} holds no key")
+        raise ReleaseError(f"{path} holds no key")
     return key
 
 

@@ -13,7 +13,6 @@ before it can lose it, that name is one of those that the next release into the 
 from __future__ import annotations
 
 import contextlib
-import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -26,7 +25,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.domains.buffers import array_of
-from discreet.publish.run.commit import writing
+from discreet.files.whole import writing
 from discreet.randomness import Randomness, permutation, uniform
 
 #: Bytes that a table may need while it is put in order in memory.
@@ -162,10 +161,9 @@ class Spill:
         """The batches of a bucket."""
         with writing(self._folder):
             self._file.flush()
-        descriptor = self._file.fileno()
         for start, size in self._pieces[bucket]:
-            content = os.pread(descriptor, size, start)
-            yield pa.ipc.read_record_batch(pa.py_buffer(content), self._schema)
+            self._file.seek(start)  # not every system reads at a place
+            yield pa.ipc.read_record_batch(pa.py_buffer(self._file.read(size)), self._schema)
 
     def close(self) -> None:
         """Close the file, which removes it."""

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from discreet import arguments
 from discreet.errors import ReleaseError
+from discreet.files.whole import already_there, refuse_inputs
 from discreet.manifest.storage import sidecar_path
 from discreet.manifest.tables import CSV, PARQUET
-from discreet.publish.run.commit import already_there, refuse_stranger
+from discreet.publish.run.commit import refuse_stranger
 from discreet.publish.run.manifest_file import is_torn
 
 
@@ -59,16 +60,6 @@ def check_output(output: str | os.PathLike[str], inputs: Iterable[tuple[str, Pat
     return path
 
 
-def refuse_inputs(targets: Iterable[Path], inputs: Iterable[tuple[str, Path]]) -> None:
-    """Refuse to write over what the run reads, also through links and other spellings of a name."""
-    for what, file in inputs:
-        for target in targets:
-            if is_same_file(target, file):
-                if what == "the input":
-                    raise ReleaseError("the output is the input; choose another name, so that the truth is kept apart")
-                raise ReleaseError(f"{target} is {what}; choose another name for the output")
-
-
 def refuse_inside(target: Path, inputs: Iterable[tuple[str, Path]]) -> None:
     """Refuse to write into a folder that is read."""
     for what, folder in inputs:
@@ -82,11 +73,3 @@ def refuse_existing(path: Path, *, overwrite: bool) -> None:
         refuse_stranger(sidecar_path(path))
     if not overwrite and os.path.lexists(path) and not is_torn(path):
         raise already_there(path)
-
-
-def is_same_file(one: Path, other: Path) -> bool:
-    """Whether two names lead to one file; names without a file are compared as if case did not matter."""
-    try:
-        return one.samefile(other)
-    except OSError:
-        return os.path.realpath(one).casefold() == os.path.realpath(other).casefold()

@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 
 from discreet.errors import DiscreetError
+from discreet.files import ordinary_content, ordinary_file
 from discreet.publish.run.entry import Entry
 
+#: Bytes of a ledger of earlier versions: a million entries.
+_MOST_BYTES = 1_000_000_000
 #: How every line began, and how an SQLite file begins.
 _START, _SQLITE = b'{"path": ', b"SQLite format 3\0"
 
@@ -19,7 +22,7 @@ def read_text_ledger(path: Path) -> tuple[list[Entry], int]:
     was written behind a truncated one, on the same line, is found.
     """
     entries, damaged = [], 0
-    for line in path.read_bytes().split(b"\n"):
+    for line in ordinary_content(path, _MOST_BYTES).split(b"\n"):
         if not line.strip():
             continue
         whole = _entry(line)
@@ -34,7 +37,7 @@ def is_text_ledger(path: Path) -> bool:
     """Whether a file is a ledger of earlier versions, however damaged."""
     if not path.is_file():
         return False
-    with path.open("rb") as file:
+    with ordinary_file(path) as file:
         beginning = file.read(len(_SQLITE))
     if beginning == _SQLITE:  # whatever its titles look like
         return False
