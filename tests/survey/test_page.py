@@ -167,6 +167,15 @@ def test_the_coin_is_drawn_before_the_answer(alone):
     assert reports["B"] == reports["BAB"]
 
 
+def test_a_full_survey_tells_respondents_so(alone):
+    """The page does not go on sending."""
+    record = wire(status=507)
+    page = opened(alone, record)
+    respond(page, TRUTH, wait="#refusedScreen")
+    assert "takes no more reports" in page.locator("#refusedScreen").inner_text()
+    assert len(record.sent) == 1
+
+
 def test_a_reload_sends_the_same_bytes_and_draws_nothing_anew(alone):
     """While the network is away the report waits; it is remembered, the truth is not."""
     record = wire(status=0)
