@@ -81,6 +81,8 @@ def test_with_a_certificate_the_whole_survey_is_encrypted(serving, chromium, cer
     answered(chromium, here, [0, 1], ignore_https_errors=True)
     with pytest.raises(httpx.HTTPError):
         httpx.get(here.replace("https", "http"))
+    remembered = httpx.get(here, verify=False).headers["strict-transport-security"]
+    assert remembered == "max-age=31536000"
     done = discreet("survey", "verify", here, plan)
     assert done.returncode == 1
     assert "CERTIFICATE_VERIFY_FAILED" in done.stderr

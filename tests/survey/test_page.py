@@ -88,6 +88,40 @@ def test_different_truths_with_equal_reports_send_byte_identical_traffic(alone):
     assert 1 <= equal <= 3  # both happen: the truth matters, and is hidden
 
 
+@pytest.mark.parametrize("access", ["open", "invitation"])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_list_of_what_was_sent_is_the_request(alone, language, access):
+    """From what the page shows the whole request can be written down: nothing more is in it, and nothing less."""
+    by = {"columns": ["cheated"], "domain": {"binary": ["no", "yes"]}, "collected": True, "by": "mode"}
+    by["designs"] = {"direct": {"direct": True}, "dice": {"forced": ["1/6", "1/6"]}}
+    year = {"column": "year", "text": {language: "Year?"}, "choices": ["first", "later"], "required": False}
+    question = {"column": "cheated", "text": {language: "Did you?"}}
+    collect = {"languages": [language], "access": access}
+    survey = built(year, question, private=[by], public=["year", "mode"], collect=collect)
+    record, words = wire(survey), wording(language)
+    code = "ABCDE12345FGHJK67890"
+    page = opened(alone, record, fragment=f"#{code}" if access == "invitation" else "")
+    told = page.locator("#welcomeScreen dd").first.inner_text()
+    assert told == words["leaves_code" if access == "invitation" else "leaves_text"]
+    respond(page, (None, 1))
+    shown = [
+        (one.locator("dt").inner_text(), one.locator("dd").inner_text()) for one in page.locator(".sent > div").all()
+    ]
+    named = [words["receipt"], words["version"], "Year?", "Did you?", words["drawn"]]
+    assert [name for name, _ in shown] == [*named, *([words["your_code"]] if access == "invitation" else [])]
+    values = [value for _, value in shown]
+    codes = "ABCDEFGHIJ".index(values[3].split(" ")[1]), ["direct", "dice"].index(values[4])
+    assert values[2] == words["no_answer"]
+    rebuilt = {"design": values[1], "report": survey.joined((2, *codes))}
+    rebuilt |= {"code": values[5]} if access == "invitation" else {}
+    ((method, url, headers, body),) = record.sent
+    assert (method, url) == ("PUT", f"http://survey.example/reports/{values[0].replace(' ', '')}")
+    assert json.loads(body) == rebuilt
+    usual = {"accept", "accept-language", "cache-control", "content-type", "origin", "pragma", "user-agent"}
+    assert {name for name, _ in headers if not name.startswith("sec-")} <= usual | {"content-length", "host"}
+    assert page.locator("section p", has_text=words["sent_text"]).count() == 1
+
+
 def test_one_body_length_over_all_truths(alone):
     """Codes of fixed width: with twelve answers the tenth is not longer than the first."""
     region = block_of(columns=["region"], domain={"categorical": [f"r{i}" for i in range(12)]}, missing="category")
@@ -131,6 +165,15 @@ def test_the_coin_is_drawn_before_the_answer(alone):
         assert page.evaluate("bytesDrawn") == drawn > 16  # all of it when the page was loaded
     assert reports["A"] == reports["ABA"]
     assert reports["B"] == reports["BAB"]
+
+
+def test_a_full_survey_tells_respondents_so(alone):
+    """The page does not go on sending."""
+    record = wire(status=507)
+    page = opened(alone, record)
+    respond(page, TRUTH, wait="#refusedScreen")
+    assert "takes no more reports" in page.locator("#refusedScreen").inner_text()
+    assert len(record.sent) == 1
 
 
 def test_a_reload_sends_the_same_bytes_and_draws_nothing_anew(alone):

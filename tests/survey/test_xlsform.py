@@ -5,7 +5,7 @@ from __future__ import annotations
 import openpyxl
 import pytest
 
-from discreet import Grid, PlanError
+from discreet import Grid, PlanError, ReleaseError
 from discreet.survey import Questionnaire, build_page
 from discreet.survey.xlsform import read_xlsform
 from tests.survey.conftest import discreet
@@ -177,8 +177,6 @@ def test_languages_are_named_or_refused(tmp_path):
 
 def test_a_file_that_is_no_form(tmp_path):
     """A picture called .xlsx, a missing file, and a form in which nothing is private."""
-    from discreet import ReleaseError
-
     (tmp_path / "x.xlsx").write_bytes(b"\x89PNG")
     with pytest.raises(ReleaseError, match="cannot be read as an XLSForm"):
         read_xlsform(tmp_path / "x.xlsx")
@@ -186,3 +184,105 @@ def test_a_file_that_is_no_form(tmp_path):
         read_xlsform(tmp_path / "none.xlsx")
     with pytest.raises(PlanError, match="nothing would be randomised"):
         read_xlsform(written(tmp_path, [HEAD, ASKED[:8]]))
+
+
+SHEET = '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>{}</sheetData>{}</worksheet>'
+
+
+def workbook(path, sheet, extra=None):
+    """A workbook whose sheet called survey has this XML."""
+    import zipfile
+
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    book.active.title = "survey"
+    book.save(path)
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts |= {"xl/worksheets/sheet1.xml": sheet.encode()} | (extra or {})
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return path
+
+
+def row(number, *cells):
+    return f'<row r="{number}">' + "".join(f'<c r="{one}" t="str"><v>x</v></c>' for one in cells) + "</row>"
+
+
+ENTITIES = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">' + "".join(
+    f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+)
+BOMBS = {
+    "a hundred megabytes of spaces": lambda: (SHEET.format(" " * 100_000_000, ""),),
+    "cells in the last column": lambda: (SHEET.format("".join(row(i, f"XFD{i}") for i in range(1, 9000)), ""),),
+    "a cell in the last row": lambda: (SHEET.format(row(1, "A1") + row(1_048_576, "A1048576"), ""),),
+    "a million empty cells": lambda: (SHEET.format("<row>" + "<c/>" * 1_000_000 + "</row>", ""),),
+    "a million rows": lambda: (SHEET.format("<row/>" * 1_000_000, ""),),
+    "entities": lambda: (ENTITIES + "]>" + SHEET.format(row(1, "A1").replace("x", "&i;"), ""),),
+    "a million styles": lambda: (SHEET.format("", ""), {"xl/styles.xml": b"<s>" + b"<xf/>" * 1_000_000 + b"</s>"}),
+    "strings": lambda: (SHEET.format("", ""), {"xl/sharedStrings.xml": b"<s>" + b"<si><t/></si>" * 600_000 + b"</s>"}),
+    "no XML": lambda: ("worksheet",),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_form_that_unpacks_to_any_size_is_refused_at_once(tmp_path, name):
+    """One sentence, within two seconds of work and a bounded memory."""
+    import time
+    import tracemalloc
+
+    read_xlsform(written(tmp_path, [HEAD, ASKED]))  # all modules are loaded before the time is taken
+    path = workbook(tmp_path / "form.xlsx", *BOMBS[name]())
+    tracemalloc.start()
+    begun = time.process_time()
+    with pytest.raises(ReleaseError) as caught:
+        read_xlsform(path)
+    taken, (_, peak) = time.process_time() - begun, tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken < 2
+    assert peak < 50_000_000
+    assert "\n" not in str(caught.value)
+    assert "form.xlsx" in str(caught.value)
+
+
+def test_sizes_that_an_archive_understates_bound_what_is_read(tmp_path):
+    """The stated size of a part is patched; no more than that is unpacked."""
+    import struct
+
+    path = workbook(tmp_path / "form.xlsx", SHEET.format(" " * 100_000_000, ""))
+    content = path.read_bytes()
+    path.write_bytes(
+        content.replace(struct.pack("<I", len(SHEET.format(" " * 100_000_000, ""))), struct.pack("<I", 100))
+    )
+    with pytest.raises(ReleaseError, match=r"form\.xlsx"):
+        read_xlsform(path)
+
+
+@pytest.mark.parametrize(("name", "size"), [("form.md", 1_000_001), ("form.csv", 1_000_001), ("form.xlsx", 4_000_001)])
+def test_long_files_are_refused_before_they_are_read(tmp_path, name, size):
+    """Text has a limit too, and what is no workbook is read as text."""
+    (tmp_path / name).write_bytes(b"|" * size)
+    with pytest.raises(ReleaseError, match="over the limit"):
+        read_xlsform(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xd0\xcf\x11\xe0" + b"\x00" * 600, b"PK\x03\x04" + b"\x00" * 50, b"\xff\xfe|", b""]
+)
+def test_whatever_bytes_a_form_has_there_is_one_sentence(tmp_path, content):
+    """Old workbooks, cut archives, other encodings."""
+    (tmp_path / "form.xls").write_bytes(content)
+    with pytest.raises((ReleaseError, PlanError)) as caught:
+        read_xlsform(tmp_path / "form.xls")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    """A form is an ordinary file."""
+    import os
+
+    os.mkfifo(tmp_path / "form.xlsx")
+    with pytest.raises(ReleaseError, match="a pipe"):
+        read_xlsform(tmp_path / "form.xlsx")

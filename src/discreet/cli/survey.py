@@ -20,6 +20,20 @@ PlanPath = Annotated[Path, typer.Argument(help="The survey: a plan with [collect
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 OutsideFiles = Annotated[bool, typer.Option("--outside-files", help="Let the plan name files outside its own folder.")]
 
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
+
+
+def write_file(output: Path, content: bytes, plan: Path | None, *, overwrite: bool) -> None:
+    """Write what a survey command makes; never over the plan or a database beside it."""
+    from discreet.files import write_whole
+    from discreet.survey.database import database_files, trial_path
+
+    inputs = []
+    if plan is not None:
+        kept = plan.with_suffix(".sqlite")
+        inputs = [("the survey", plan), *database_files(kept), *database_files(trial_path(kept))]
+    write_whole(output, content, overwrite=overwrite, inputs=inputs)
+
 
 @survey_app.callback()
 def _survey() -> None:
@@ -46,6 +60,7 @@ def check_command(
         Path | None, typer.Option("--sheet", help="Write one page for the ethics board: sheet.html.")
     ] = None,
     outside_files: OutsideFiles = False,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Say what a survey promises, the error bars it allows, and whether public answers could point at somebody.
@@ -57,7 +72,7 @@ def check_command(
 
     checked = check_survey(Questionnaire.read(plan, outside_files=outside_files), people)
     if sheet is not None:
-        sheet.write_text(ethics_sheet(checked), encoding="utf-8")
+        write_file(sheet, ethics_sheet(checked).encode(), plan, overwrite=overwrite)
     emit(checked.summary(), checked.to_dict(), as_json)
 
 
@@ -74,6 +89,7 @@ def page_command(
         bool, typer.Option("--sampler", help="Write the sampler as an ES module instead, for a page of your own.")
     ] = False,
     outside_files: OutsideFiles = False,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Write the page as one file, and say its SHA-256. The same plan gives the same bytes."""
@@ -87,7 +103,7 @@ def page_command(
         content = sampler_source().encode()
     else:
         content = build_page(Questionnaire.read(plan, outside_files=outside_files), collector).content
-    output.write_bytes(content)
+    write_file(output, content, plan, overwrite=overwrite)
     digest = hashlib.sha256(content).hexdigest()
     text = f'Wrote "{output}": {len(content):,} bytes, SHA-256 {digest}'
     emit(text, {"output": str(output), "bytes": len(content), "sha256": digest}, as_json)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.survey import AsJson, OutsideFiles, PlanPath, survey_app
+from discreet.cli.survey import AsJson, OutsideFiles, Overwrite, PlanPath, survey_app, write_file
 from discreet.cli.terminal import command, emit
 
 
@@ -42,6 +42,7 @@ def instructions_command(
         "instructions.html"
     ),
     outside_files: OutsideFiles = False,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Write printable sheets for interviews without a device: dice faces or a spinner, in every language.
@@ -54,7 +55,7 @@ def instructions_command(
 
     survey = Questionnaire.read(plan, outside_files=outside_files)
     check_by_hand(survey)
-    output.write_text(instructions(survey), encoding="utf-8")
+    write_file(output, instructions(survey).encode(), plan, overwrite=overwrite)
     emit(f'Wrote "{output}": print it.', {"output": str(output), "languages": list(survey.collect.languages)}, as_json)
 
 

@@ -96,11 +96,10 @@ def invite_command(
     in the place of somebody else.
     """
     from discreet.survey import Questionnaire
-    from discreet.survey.invitations import invite, write_invitations
+    from discreet.survey.invitations import send_invitations
 
     survey = Questionnaire.read(plan, outside_files=outside_files)
-    codes = invite(survey, database_of(plan, database), count)
-    listed, sheet = write_invitations(survey, codes, url, output)
+    listed, sheet = send_invitations(survey, database_of(plan, database), count, url, output)
     text = f'Wrote "{listed}" and "{sheet}": {count:,} invitations, readable by you only.'
     emit(text, {"count": count, "csv": str(listed), "sheet": str(sheet)}, as_json)
 
@@ -148,14 +147,16 @@ def close_command(
     The result is an ordinary release: discreet estimate and discreet audit read it as always.
     """
     from discreet.cli.release import signing_key
+    from discreet.files import refuse_inputs
     from discreet.survey import Questionnaire
     from discreet.survey.closing import close_survey
 
     survey = Questionnaire.read(plan, outside_files=outside_files)
-    key = None if sign is None else signing_key(sign)
+    key, kept = None if sign is None else signing_key(sign), database_of(plan, database)
+    refuse_inputs([output], [("the survey", plan), *kept.files()])
     done = close_survey(
         survey,
-        database_of(plan, database),
+        kept,
         output,
         small_cells=small_cells,
         overwrite=overwrite,

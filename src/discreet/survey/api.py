@@ -17,6 +17,7 @@ _PROBLEM = {
 #: Why a request is refused, by status.
 _PROBLEMS = {
     "403": "The code is not known, or the page of this origin may not send here.",
+    "400": "The origin is no address, or the request states its length twice.",
     "404": "The id is not one, or no report has it.",
     "409": "The code was used already, or another report has this id.",
     "410": "The survey is closed.",
@@ -25,7 +26,8 @@ _PROBLEMS = {
     "415": "The report is not JSON.",
     "422": "The report does not fit the questions.",
     "425": "The survey is not open yet.",
-    "429": "Too many requests under this code, or for this receipt.",
+    "429": "Too many requests under this code, for this receipt, or in all.",
+    "507": "The survey has all reports that it takes.",
     "503": "The report could not be stored; send it again.",
 }
 

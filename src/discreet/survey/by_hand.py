@@ -1,9 +1,9 @@
-"""Sheets for interviews without a device: the same questions with dice or a spinner.
+"""Sheets for interviews without a device: the same questions with dice, a spinner, cards or a harmless statement.
 
-A channel with weights over six is a die; any other is brought to hundredths, for two ten-sided dice or a spinner,
-without ever promising more than the plan: while the certified ε is above the plan's, a hundredth moves from the
-likeliest report to the least likely one. What is drawn by hand is a design of its own, and the sheet says the lines
-of a plan for it.
+A classic procedure is printed in its own words, with its exact fractions. Any other channel becomes a table: weights
+over six are a die; others are brought to hundredths, for two ten-sided dice or a spinner, and never promise less
+privacy than the plan: while they do, a hundredth moves from the likeliest report to the least likely one. What is drawn
+by hand is then a design of its own, and the sheet has the lines of a plan for it.
 """
 
 from __future__ import annotations
@@ -11,12 +11,17 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from html import escape
+from typing import Any
 
 from discreet.errors import PlanError
 from discreet.manifest import Block
 from discreet.mechanisms import ChannelResponse, FiniteMechanism
+from discreet.mechanisms.procedures import Procedure
+from discreet.privacy import Guarantee, certify
 from discreet.publish.plan.questions import Question
+from discreet.survey.odds import procedure_of
 from discreet.survey.page import fill
 from discreet.survey.questionnaire import Questionnaire
 from discreet.survey.wording import asset, wording
@@ -62,15 +67,23 @@ def by_hand(mechanism: FiniteMechanism) -> ByHand | None:
         rows = [[6 * weight // total for weight in row] for row in weights]
         return ByHand(6, tuple(map(tuple, rows)), ChannelResponse(rows))
     rows = [_hundredths(row, total) for row in weights]
-    limit = mechanism.guarantee.epsilon
     for _ in range(_SIDES):
         drawn = ChannelResponse(rows)
-        if drawn.guarantee.epsilon <= limit or not math.isfinite(limit):
+        if _as_private(drawn, mechanism.guarantee):
             return ByHand(_SIDES, tuple(map(tuple, rows)), drawn)
         for row in rows:
             row[row.index(max(row))] -= 1
             row[row.index(min(row))] += 1
     return None
+
+
+def _as_private(drawn: ChannelResponse, stated: Guarantee) -> bool:
+    """Whether a channel keeps what is stated: its ε with its δ, and the chance of a report that proves an answer."""
+    if drawn.guarantee.exposure > stated.exposure:
+        return False
+    if stated.delta == 0:
+        return drawn.guarantee.epsilon <= stated.epsilon
+    return certify(drawn).delta(stated.epsilon) <= stated.delta
 
 
 def _hundredths(row: tuple[int, ...], total: int) -> list[int]:
@@ -89,7 +102,7 @@ def instructions(survey: Questionnaire) -> str:
     """All sheets in all languages, as one HTML page for printing."""
     sheets = []
     for language in survey.collect.languages:
-        words, direction = json.loads(asset(f"by_hand/{language}.json")), wording(language)["dir"]
+        words, direction = hand_words(language), wording(language)["dir"]
         parts = [
             _question_sheet(survey, block, name, language, words)
             for block in survey.plan.blocks
@@ -104,23 +117,103 @@ def instructions(survey: Questionnaire) -> str:
     )
 
 
-def _question_sheet(survey: Questionnaire, block: Block, name: str, language: str, words: dict[str, str]) -> str:
+def hand_words(language: str) -> dict[str, Any]:
+    """The words of a sheet; those of procedures have places for their fractions and for the two answers."""
+    found: dict[str, Any] = json.loads(asset(f"by_hand/{language}.json"))
+    return found
+
+
+def _question_sheet(survey: Questionnaire, block: Block, name: str, language: str, words: dict[str, Any]) -> str:
     question = next(one for one in survey.questions if one.column == name)
     heading = f"<h2>{escape(question.text[language])}</h2>"
-    designs = [] if block.together else list(block.channels_of(name).items())
     parts = []
-    for design, mechanism in designs:
-        drawn = by_hand(mechanism)
-        under = f"<h3>{escape(design)}</h3>" if design else ""
-        parts.append(under + (_missing(words) if drawn is None else _rule(drawn, block, question, language, words)))
+    for design, mechanism in ({} if block.together else block.channels_of(name)).items():
+        how, under = procedure_of(mechanism), f"<h3>{escape(design)}</h3>" if design else ""
+        if how is not None:
+            parts.append(under + _procedure_sheet(mechanism, how, block, question, language, words))
+        else:
+            drawn = by_hand(mechanism)
+            parts.append(under + (_missing(words) if drawn is None else _rule(drawn, block, question, language, words)))
     return f'<section class="asked">{heading}{"".join(parts) or _missing(words)}</section>'
 
 
-def _missing(words: dict[str, str]) -> str:
+#: What a spinner, a die or a pack of cards decides in a procedure: outcomes with their parameters; the last has the
+#: rest.
+_CHANCES: dict[str, tuple[tuple[tuple[str, str], ...], ...]] = {
+    "warner": ((("asked", "p"), ("turned", "")),),
+    "forced": ((("yes", "yes"), ("no", "no"), ("truth", "")),),
+    "unrelated": ((("truth", "p"), ("harmless", "")),),
+    "mangat": ((("no", "p"), ("yes", "")),),
+    "kuk": ((("red", "yes"), ("other", "")), (("red", "no"), ("other", ""))),
+    "devore": ((("truth", "p"), ("yes", "")),),
+    "mangat_singh": ((("truth", "first"), ("second", "")), (("asked", "p"), ("turned", ""))),
+    "mangat_singh_singh": ((("no", "p"), ("harmless", "")),),
+    "two_stage_unrelated": ((("truth", "first"), ("second", "")), (("truth", "p"), ("harmless", ""))),
+    "singh_joarder": ((("asked", "p"), ("turned", "")),),
+}
+
+
+def procedure_words(how: Procedure, block: Block, question: Question, language: str) -> str:
+    """What a respondent does in a classic procedure, with its exact fractions."""
+    no, yes = _labels(question, block, language, 2)
+    said_no, said_yes = _said(how, block, question, language)
+    values = {key: str(value) for key, value in how.parameters}
+    text: str = hand_words(language)["procedures"][how.name]
+    return text.format(**values, N=said_no, Y=said_yes, no_truth=no, yes_truth=yes)
+
+
+def _said(how: Procedure, block: Block, question: Question, language: str) -> list[str]:
+    """What may be said under a procedure, for code 0 and code 1: the plan's own names, or those of the language."""
+    reports = block.reports_of(question.column)
+    if reports != block.truths_of(question.column):
+        return [str(reports.label(code)) for code in (0, 1)]  # type: ignore[attr-defined]
+    named: list[str] | None = hand_words(language)["reports"].get(how.name)
+    return _labels(question, block, language, 2) if named is None else named
+
+
+def _procedure_sheet(
+    mechanism: FiniteMechanism, how: Procedure, block: Block, question: Question, language: str, words: dict[str, Any]
+) -> str:
+    """The words of a procedure, and every spinner, die or pack that it needs."""
+    said = _said(how, block, question, language)
+    named = dict(words["chances"]) | {key: words["say"].format(b=b) for key, b in zip(("no", "yes"), said, strict=True)}
+    spinners = _CHANCES.get(how.name, ())
+    parts = []
+    for place, outcomes in enumerate(spinners):
+        values = dict(how.parameters)
+        shares = [values[key] for _, key in outcomes[:-1]]
+        shares.append(1 - sum(shares, Fraction(0)))
+        title = named["pack" if how.name == "kuk" else "chance"]
+        heading = title.format(c="AB"[place] if how.name == "kuk" else place + 1)
+        shown = f"<h3>{escape(heading)}</h3>" if len(spinners) > 1 else ""
+        parts.append(_chance([named[key] for key, _ in outcomes], shares, shown, words, cards=how.name == "kuk"))
+    text = f"<p>{escape(procedure_words(how, block, question, language))}</p>"
+    rules = f'<div class="rules">{"".join(parts)}</div>' if parts else ""
+    given = ", ".join(f'{key} = "{value}"' for key, value in how.parameters)
+    design = f"{{ {given} }}" if len(how.parameters) > 1 else given.partition(" = ")[2] or "true"
+    named_reports = how.name in words["reports"] or said != _labels(question, block, language, 2)
+    lines = f"{how.name} = {design}" + (f"\nreports = {json.dumps(said, ensure_ascii=False)}" if named_reports else "")
+    return text + rules + _as_plan(mechanism, question.column, lines)
+
+
+def _chance(outcomes: list[str], shares: list[Fraction], heading: str, words: dict[str, Any], *, cards: bool) -> str:
+    """One spinner, die or pack: its exact sides for every outcome."""
+    parts = math.lcm(*(share.denominator for share in shares))
+    sides = next((sides for sides in (6, _SIDES) if sides % parts == 0 and not cards), parts)
+    row = tuple(int(share * sides) for share in shares)
+    drawn = "" if cards else _picture(row, sides)
+    lines = "".join(
+        f"<li>{_range(low, high, sides, words, cards=cards)}: {escape(outcomes[y])}</li>"
+        for y, low, high in _ranges(row)
+    )
+    return f'<div class="rule">{heading}{drawn}<ul>{lines}</ul></div>'
+
+
+def _missing(words: dict[str, Any]) -> str:
     return f"<p>{escape(words['device'])}</p>"
 
 
-def _rule(drawn: ByHand, block: Block, question: Question, language: str, words: dict[str, str]) -> str:
+def _rule(drawn: ByHand, block: Block, question: Question, language: str, words: dict[str, Any]) -> str:
     truths = _labels(question, block, language, drawn.mechanism.shape[0])
     reports = (
         truths if drawn.mechanism.shape[1] == len(truths) else [f"{i + 1}" for i in range(drawn.mechanism.shape[1])]
@@ -135,7 +228,9 @@ def _rule(drawn: ByHand, block: Block, question: Question, language: str, words:
         + "</ul></div>"
         for truth, row in zip(truths, drawn.rows, strict=True)
     )
-    return f'<p>{escape(intro)}</p><div class="rules">{rules}</div>{_as_plan(drawn, question.column)}'
+    matrix = f"matrix = {json.dumps([[f'{n}/{drawn.sides}' for n in row] for row in drawn.rows])}"
+    plan = _as_plan(drawn.mechanism, question.column, matrix)
+    return f'<p>{escape(intro)}</p><div class="rules">{rules}</div>{plan}'
 
 
 def _labels(question: Question, block: Block, language: str, size: int) -> list[str]:
@@ -159,7 +254,9 @@ def _ranges(row: tuple[int, ...]) -> list[tuple[int, int, int]]:
     return out
 
 
-def _range(low: int, high: int, sides: int, words: dict[str, str]) -> str:
+def _range(low: int, high: int, sides: int, words: dict[str, Any], *, cards: bool = False) -> str:
+    if cards or sides not in (6, _SIDES):
+        return f"<b>{escape(words['chances']['parts'].format(n=high + 1 - low, m=sides))}</b>"
     first, last = (str(low + 1), str(high + 1)) if sides == 6 else (f"{low:02d}", f"{high:02d}")
     return f"<b>{first if first == last else escape(words['range'].format(low=first, high=last))}</b>"
 
@@ -191,10 +288,10 @@ def _face(number: int, y: int) -> str:
     return f'<svg viewBox="0 0 32 32" class="face s{y % 6}" aria-hidden="true">{edge}{pips}</svg>'
 
 
-def _as_plan(drawn: ByHand, column: str) -> str:
-    matrix = json.dumps([[f"{n}/{drawn.sides}" for n in row] for row in drawn.rows])
-    lines = f"[[private]]\ncolumns = [{json.dumps(column)}]\ndomain = …\ncollected = true\nmatrix = {matrix}"
-    promise = escape(drawn.mechanism.guarantee.summary())
+def _as_plan(mechanism: FiniteMechanism, column: str, design: str) -> str:
+    """What is certified of a sheet, and the lines of a plan that take its answers in."""
+    lines = f"[[private]]\ncolumns = [{json.dumps(column)}]\ndomain = …\ncollected = true\n{design}"
+    promise = escape(mechanism.guarantee.summary())
     return f'<details lang="en" dir="ltr" open><summary>{promise}</summary><pre>{escape(lines)}</pre></details>'
 
 
@@ -202,7 +299,7 @@ def check_by_hand(survey: Questionnaire) -> None:
     """Refuse where no question at all can be asked by hand."""
     for block in survey.plan.blocks:
         if not block.together and any(
-            by_hand(one) for name in block.columns for one in block.channels_of(name).values()
+            procedure_of(one) or by_hand(one) for name in block.columns for one in block.channels_of(name).values()
         ):
             return
     raise PlanError("no private question of this survey can be asked with dice or a spinner; it needs a device")

@@ -9,8 +9,9 @@ from typing import Any
 from discreet import arguments
 from discreet.errors import NotIdentifiedError, PlanError
 from discreet.plain_text import one_line
-from discreet.survey.odds import odds
-from discreet.survey.page import Page, build_page
+from discreet.survey.by_hand import procedure_words
+from discreet.survey.odds import odds, procedure_of, sentence
+from discreet.survey.page import Page, build_page, undrawn
 from discreet.survey.questionnaire import Questionnaire
 from discreet.survey.wording import wording
 
@@ -24,8 +25,8 @@ class Checked:
     survey : Questionnaire
     people : int
         How many answers are expected.
-    page : Page
-        As it would be served.
+    page : Page or None
+        As it would be served; None where a procedure is for the respondent's own hands.
     margins : dict
         For every private column, by design, the half-width of a 95 % interval of a frequency at the worst distribution
         of answers; or why there is none.
@@ -35,7 +36,7 @@ class Checked:
 
     survey: Questionnaire
     people: int
-    page: Page
+    page: Page | None
     margins: dict[str, dict[str, float | str]]
     cells: int
 
@@ -48,13 +49,14 @@ class Checked:
         """Plain data."""
         return {
             "design": self.survey.design,
-            "page": {"sha256": self.page.sha256, "bytes": len(self.page.content)},
+            "page": None if self.page is None else {"sha256": self.page.sha256, "bytes": len(self.page.content)},
             "people": self.people,
             "guarantee": self.survey.plan.guarantee.to_dict(),
             "access": self.survey.collect.access,
             "margins": self.margins,
             "public_cells": self.cells,
             "small_cells": self.small,
+            "untranslated": untranslated(self.survey),
         }
 
     def summary(self) -> str:
@@ -70,7 +72,14 @@ class Checked:
                 told = f"every frequency to ± {value:.1%}" if isinstance(value, float) else value
                 lines.append(f'  "{one_line(name)}"{under}: {told}')
         lines += ["", *self._cells()]
-        lines.append(f"Page: {len(self.page.content):,} bytes, SHA-256 {self.page.sha256}")
+        for name, labels in untranslated(survey).items():
+            listed = ", ".join(f'"{one_line(label)}"' for label in labels)
+            languages = ", ".join(survey.collect.languages)
+            lines.append(f'warning: "{one_line(name)}" is answered with {listed} in {languages}: no labels are given.')
+        if self.page is None:
+            lines.append(f"Page: none. {undrawn(survey)}.")
+        else:
+            lines.append(f"Page: {len(self.page.content):,} bytes, SHA-256 {self.page.sha256}")
         return "\n".join(lines)
 
     def _access(self) -> list[str]:
@@ -117,17 +126,33 @@ def check_survey(survey: Questionnaire, people: int = 1_000) -> Checked:
                 except NotIdentifiedError as error:
                     margins[name][design] = str(error)
     sizes = [field.size for field in survey.fields if field.name in survey.plan.public]
-    return Checked(survey, people, build_page(survey), margins, math.prod(sizes))
+    page = None if undrawn(survey) else build_page(survey)
+    return Checked(survey, people, page, margins, math.prod(sizes))
+
+
+def untranslated(survey: Questionnaire) -> dict[str, list[str]]:
+    """For every question the choices that people read as they are in the table, in every language."""
+    missing = {
+        question.column: [str(choice.value) for choice in question.choices if not choice.translated]
+        for question in survey.questions
+    }
+    return {column: labels for column, labels in missing.items() if labels}
 
 
 def said_odds(survey: Questionnaire, language: str | None = None) -> list[tuple[str, str]]:
     """For every private column the sentence that its respondents read, one for each design."""
-    words = wording(language or survey.collect.languages[0])
-    said = []
+    language = language or survey.collect.languages[0]
+    words, asked, said = wording(language), {question.column: question for question in survey.questions}, []
     for block in survey.plan.blocks:
         for name in block.columns:
+            labels = [choice.label[language] for choice in asked[name].choices]
             for design, mechanism in block.channels_of(name).items():
                 found = odds(mechanism, block.truths_of(name), block.reports_of(name))
-                under = f"{name} ({design})" if design else name
-                said.append((under, words[found["say"]].format(**found)))
+                how = procedure_of(mechanism)
+                read = (
+                    sentence(found, words, labels)
+                    if how is None or found["say"] in words
+                    else procedure_words(how, block, asked[name], language)
+                )
+                said.append((f"{name} ({design})" if design else name, read))
     return said

@@ -44,7 +44,7 @@ class Closed:
     progress : Progress
         What had been received, withdrawn and refused.
     small : int
-        Rows whose public answers fewer people shared than the plan's smallest cell.
+        Rows whose public answers fewer people shared than the plan's smallest cell, with those blanked beside them.
     blanked : bool
         Whether the public answers of these rows were left out.
     """
@@ -75,7 +75,8 @@ def close_survey(
     output : path
         ``.parquet`` or ``.csv``.
     small_cells : {"refuse", "blank", "keep"}
-        What to do with rows whose public answers fewer people share than ``smallest_cell``.
+        What to do with rows whose public answers fewer people share than ``smallest_cell``. At least that many rows are
+        blanked, or none.
     overwrite, signing_key
         As for :func:`discreet.release`.
     """
@@ -86,7 +87,7 @@ def close_survey(
         if not reports:
             raise ReleaseError("there are no reports to release")
         codes = np.array([survey.split(report) for report in reports], np.int64)
-        small = _small_rows(survey, codes)
+        small = _small_rows(survey, codes, blank=chosen == "blank")
         if small.any() and chosen == "refuse":
             raise ReleaseError(
                 f"{int(small.sum()):,} people share their public answers with fewer than "
@@ -100,14 +101,20 @@ def close_survey(
         return Closed(done, progress(database), int(small.sum()), chosen == "blank")
 
 
-def _small_rows(survey: Questionnaire, codes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Rows whose combination of public answers is too rare."""
+def _small_rows(survey: Questionnaire, codes: np.ndarray[Any, Any], *, blank: bool) -> np.ndarray[Any, Any]:
+    """Rows whose combination of public answers is too rare.
+
+    Rows without public answers are a group too: to blank, the next larger ones follow until it is no small one.
+    """
     public = [i for i, field in enumerate(survey.fields) if field.name in survey.plan.public]
     if not public:
         return np.zeros(len(codes), bool)
     _, cell = np.unique(codes[:, public], axis=0, return_inverse=True)
-    cell = cell.reshape(-1)
-    return np.asarray(np.bincount(cell)[cell] < survey.collect.smallest_cell)
+    sizes, smallest = np.bincount(cell.reshape(-1)), survey.collect.smallest_cell
+    small = sizes < smallest
+    for group in np.argsort(sizes, kind="stable") if blank else ():
+        small[group] |= 0 < sizes[small].sum() < smallest
+    return np.asarray(small[cell.reshape(-1)])
 
 
 def _table(survey: Questionnaire, codes: np.ndarray[Any, Any], blank: np.ndarray[Any, Any]) -> pa.Table:

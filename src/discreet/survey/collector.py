@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from discreet.errors import DiscreetError
+from discreet.survey import limits
 from discreet.survey.api import openapi
 from discreet.survey.dashboard import Dashboard
 from discreet.survey.database import Database, digest
@@ -37,13 +38,10 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 Handler = Callable[["Request"], Awaitable["Response"]]
 
-#: Bytes of a request beyond the report itself: the design, a code, the names of the keys.
-_BODY_BYTES = 1_000
-#: Requests per minute under one code, or for one receipt; a page that waits for the network asks far less often.
-_PER_MINUTE = 20
 _MINUTE = 60.0
 _ID = re.compile(r"[0-9a-f]{32}")
 _CODE = re.compile(r"[0-9A-Z]{20}")
@@ -56,6 +54,7 @@ _STATUS = {
     Outcome.DELETED: 204,
     Outcome.ABSENT: 404,
     Outcome.FAILED: 503,
+    Outcome.FULL: 507,
 }
 _HEADERS = {
     "cache-control": "no-store",
@@ -68,7 +67,7 @@ _HEADERS = {
 class RateLimit:
     """How often something may be asked for in a minute; forgotten when the minute is over."""
 
-    def __init__(self, most: int = _PER_MINUTE) -> None:
+    def __init__(self, most: int = limits.PER_MINUTE) -> None:
         self.most = most
         self._begun = 0.0
         self._seen: Counter[bytes] = Counter()
@@ -102,10 +101,11 @@ class Collector:
         self.survey = survey
         self.database = database
         self.page: Page = build_page(survey, test=database.test)
-        self.writer = Writer(database, invited=survey.invited)
+        self.writer = Writer(database, invited=survey.invited, most=survey.collect.most)
         self.dashboard = Dashboard(survey, database)
         self.secret = database.value("dashboard") or ""
         self.limit = RateLimit()
+        self.limit_of_all = RateLimit(limits.ALL_PER_MINUTE)
         self.closed = database.closed
         self._today = today or (lambda: datetime.datetime.now(datetime.UTC).date())
         self._manifest = json.dumps(survey.manifest(self.page.sha256), ensure_ascii=False).encode()
@@ -114,6 +114,7 @@ class Collector:
     def app(self) -> Starlette:
         """The application for a server."""
         from starlette.applications import Starlette
+        from starlette.middleware import Middleware
         from starlette.routing import Route
 
         routes = [
@@ -125,7 +126,7 @@ class Collector:
             Route("/dashboard/{secret}/figures", self._figures),
             Route("/ready", self._ready),
         ]
-        return Starlette(routes=routes, lifespan=self._lifespan)
+        return Starlette(routes=routes, lifespan=self._lifespan, middleware=[Middleware(OneLength)])
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -156,12 +157,18 @@ class Collector:
         return _empty(204)
 
     async def _reports(self, request: Request) -> Response:
-        allowed, shared = self._origin(request)
+        try:
+            allowed, shared = self._origin(request)
+        except ValueError:
+            self.writer.refused()
+            return _problem(400, "the origin is not an address")
         if not allowed:
             self.writer.refused()
             return _problem(403, "this origin is not listed in the survey")
         if request.method == "OPTIONS":
             return _response(204, headers=shared | _PREFLIGHT)
+        if not self.limit_of_all.allows(b""):
+            return _problem(429, "too many requests in all; wait a minute")
         handle = self._put if request.method == "PUT" else self._delete
         response = await handle(request)
         return _told(response, shared) if shared else response
@@ -215,12 +222,17 @@ class Collector:
 
     async def _body(self, request: Request) -> dict[str, Any] | Response:
         """The JSON object of a request, of bounded size."""
-        limit = self.survey.length + _BODY_BYTES
+        from starlette.requests import ClientDisconnect
+
+        limit = self.survey.length + limits.BODY_BYTES
         content = bytearray()
-        async for piece in request.stream():
-            content += piece
-            if len(content) > limit:
-                return _problem(413, f"a report has at most {limit} bytes")
+        try:
+            async for piece in request.stream():
+                content += piece
+                if len(content) > limit:
+                    return _problem(413, f"a report has at most {limit} bytes")
+        except ClientDisconnect:
+            return _problem(400, "the body did not come in time")  # nobody reads this
         try:
             read = json.loads(content)
         except (ValueError, RecursionError):
@@ -264,6 +276,23 @@ class Collector:
             return _problem(503, str(error))
 
 
+class OneLength:
+    """Refuse requests that state their length twice: a proxy might see another request in their bytes."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or let the request through."""
+        named = {name for name, _ in scope.get("headers", ())}
+        if {b"content-length", b"transfer-encoding"} <= named:
+            await _problem(400, "a request has a Content-Length or a Transfer-Encoding", _LAST)(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+
+#: Nothing that follows on the same connection is read.
+_LAST = {"connection": "close"}
 _PREFLIGHT = {
     "access-control-allow-methods": "PUT, DELETE",
     "access-control-allow-headers": "content-type",
@@ -293,8 +322,9 @@ def _html(content: bytes, policy: str) -> Response:
     return _response(200, content, {"content-type": "text/html; charset=utf-8", "content-security-policy": policy})
 
 
-def _problem(status: int, sentence: str) -> Response:
-    return _response(status, json.dumps({"error": sentence}).encode(), {"content-type": "application/json"})
+def _problem(status: int, sentence: str, more: dict[str, str] | None = None) -> Response:
+    headers = {"content-type": "application/json"} | (more or {})
+    return _response(status, json.dumps({"error": sentence}).encode(), headers)
 
 
 def _outcome(outcome: Outcome) -> Response:

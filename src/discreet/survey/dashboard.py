@@ -1,13 +1,16 @@
-"""The researcher's view of a running survey: estimates whose error bars hold however often one looks.
+"""The researcher's view of a running survey: estimates whose intervals stay valid however often one looks.
 
 While a survey runs, intervals are those of a confidence sequence (:mod:`discreet.estimate.anytime`); after closing, the
-usual ones. Estimates change only when as many reports have come in as the smallest cell: nobody who watches can see
-what one arrival has changed. Pictures are drawn here, as SVG; the page fetches them again by itself.
+usual ones. Estimates and counts of public answers change only in steps: when as many reports were added as the smallest
+cell has. The last step is kept in the database, so a restart is not one more. Plots are drawn here, as SVG; the page
+fetches them again by itself.
 """
 
 from __future__ import annotations
 
+import json
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -21,12 +24,16 @@ from discreet.survey.database import Database
 from discreet.survey.page import Page, fill, policy_of
 from discreet.survey.questionnaire import Questionnaire
 from discreet.survey.svg import columns, interval, meter
-from discreet.survey.tallies import Progress, counts_of, progress, tally
+from discreet.survey.tallies import Progress, Tallies, progress
 from discreet.survey.wording import asset
 
 LEVEL = 0.95
 #: Reports from which on estimates are shown: a confidence sequence needs some dozens.
 FEWEST = 30
+#: Public answers with more choices than this have no table.
+_MOST_ROWS = 30
+#: The entry of the database that keeps what was shown last.
+_STEP = "dashboard step"
 _CONTRADICTION = (
     "The reports contradict the design: chance alone gives more of the other codes. Are reports being made up?"
 )
@@ -52,8 +59,6 @@ class Dashboard:
         self.survey = survey
         self.database = database
         self._lock = threading.Lock()
-        self._seen: int | None = None
-        self._kept: tuple[list[Estimated], str] = ([], "")
 
     def page(self, state: str) -> Page:
         """The whole page, which goes on fetching its figures."""
@@ -73,26 +78,36 @@ class Dashboard:
         """What changes while reports come in, as HTML."""
         with self._lock:
             now = progress(self.database)
-            smallest = self.survey.collect.smallest_cell
-            if self._seen is None or abs(now.reports - self._seen) >= smallest or state == "closed":
-                self._seen = now.reports
-                self._kept = (self._estimates(closed=self.database.closed), self._public())
-            estimates, public = self._kept
-            parts = [_head(self.survey, now, state, self.database.test), _days(now)]
-            parts += [_card(one, closed=self.database.closed) for one in estimates]
-            return "".join([*parts, public])
+            return _head(self.survey, now, state, self.database.test) + _days(now) + self._step(now.reports)
 
-    def _estimates(self, *, closed: bool) -> list[Estimated]:
+    def _step(self, reports: int) -> str:
+        """Estimates and public counts as they were at the last step; a step is at least one smallest cell long."""
+        if self.database.closed:
+            return self._cards(Tallies.of(self.database, self.survey), closed=True)
+        kept = json.loads(self.database.value(_STEP) or "null")
+
+        def due(reports: int) -> bool:
+            return kept is None or abs(reports - kept["reports"]) >= self.survey.collect.smallest_cell
+
+        if due(reports):
+            tallies = Tallies.of(self.database, self.survey)
+            if due(tallies.reports):  # some may have been withdrawn since they were counted
+                kept = {"reports": tallies.reports, "cards": self._cards(tallies, closed=False)}
+                self.database.keep(_STEP, json.dumps(kept))
+        return str(kept["cards"])
+
+    def _cards(self, tallies: Tallies, *, closed: bool) -> str:
         found = []
         for block in self.survey.plan.blocks:
             for name in block.columns:
                 text = next(q.text[self.survey.collect.languages[0]] for q in self.survey.questions if q.column == name)
                 for place, (design, mechanism) in enumerate(block.channels_of(name).items()):
-                    found.append(self._estimate(block, name, text, design, mechanism, place, closed=closed))
-        return found
+                    found.append(self._estimate(tallies, block, name, text, design, mechanism, place, closed=closed))
+        return "".join([*(_card(one, closed=closed) for one in found), self._public(tallies)])
 
     def _estimate(
         self,
+        tallies: Tallies,
         block: Block,
         name: str,
         text: str,
@@ -104,15 +119,16 @@ class Dashboard:
     ) -> Estimated:
         from discreet.estimate import frequencies
 
-        if block.by is None:
-            counts = counts_of(tally(self.database, self.survey, name), mechanism.shape[1])
-        else:
-            code = self._by_code(block, place)
-            counts = counts_of(tally(self.database, self.survey, name, block.by), mechanism.shape[1], code)
+        group = () if block.by is None else (self._by_code(block, place),)
+        counts, left_out = tallies.reports_of(name, block.by, group, mechanism.shape[1])
         n, labels = int(counts.sum()), self._labels(block, name)
         needed = self._needed(mechanism, n)
         if n < FEWEST:
             return Estimated(text, design, n, labels, (), needed, f"Estimates are shown from {FEWEST} reports on.")
+        smallest = self.survey.collect.smallest_cell
+        if 0 < left_out < smallest or (group and withheld(tallies.public(str(block.by)), smallest)[group[0]] is None):
+            note = f"Withheld: its number of reports would show a group of fewer than {smallest} people."
+            return Estimated(text, design, n, labels, (), needed, note)
         try:
             result = frequencies(counts=counts, mechanism=mechanism)
             ends = result.interval(LEVEL, None if closed else "anytime")
@@ -148,39 +164,47 @@ class Dashboard:
         except EstimationError:
             return None
 
-    def _public(self) -> str:
-        """Counts of every public answer; cells that are too small, and one more beside a single one, are withheld."""
+    def _public(self, tallies: Tallies) -> str:
+        """Counts of every public answer with those that could point at people withheld."""
         smallest, language = self.survey.collect.smallest_cell, self.survey.collect.languages[0]
         cards = []
         for question in self.survey.questions:
-            if question.private or not question.choices or len(question.choices) > 30:
+            if question.private or not question.choices or len(question.choices) > _MOST_ROWS:
                 continue
-            counted = tally(self.database, self.survey, question.column)
-            counts = [counted[(code,)] for code in range(question.size)]
-            shown = withheld(counts, smallest)
+            names = [choice.label[language] for choice in question.choices] + ["no answer"] * (not question.required)
             lines = "".join(
-                f"<tr><th scope=row>{escape(choice.label[language])}</th>"
+                f"<tr><th scope=row>{escape(name)}</th>"
                 f"<td>{f'fewer than {smallest}, or beside one' if count is None else f'{count:,}'}</td></tr>"
-                for choice, count in zip(question.choices, shown, strict=True)
+                for name, count in zip(names, withheld(tallies.public(question.column), smallest), strict=True)
             )
-            heading = escape(question.text[language])
-            cards.append(f'<section class="card"><h2>{heading}</h2><table class="counts">{lines}</table></section>')
+            cards.append(
+                f'<section class="card"><h2>{escape(question.text[language])}</h2>'
+                f'<p class=quiet>Of {tallies.reports:,} reports.</p><table class="counts">{lines}</table></section>'
+            )
         return "".join(cards)
 
 
-def withheld(counts: list[int], smallest: int) -> list[int | None]:
-    """Counts with those below the smallest cell left out; a single one could be worked out, so it gets company.
+def withheld(counts: Sequence[int], smallest: int) -> list[int | None]:
+    """Counts of one question without those that are too small, and without what would show them beside the total.
+
+    Counts below the smallest cell are left out, zeros too: a total of 1 beside two zeros shows whose answer it is.
+    Then the next larger ones follow until at least two are left out that together make a smallest cell. Every number
+    that is left out can then be anything from 0 to that sum, as far as the total and the others show; and so can no
+    combination of answers to several questions be told closer than a smallest cell.
 
     >>> withheld([40, 3, 12], 5)
     [40, None, None]
-    >>> withheld([40, 0, 12], 5)
-    [40, 0, 12]
+    >>> withheld([40, 30, 12], 5)
+    [40, 30, 12]
+    >>> withheld([1, 0, 0], 5)
+    [None, None, None]
     """
-    small = [i for i, count in enumerate(counts) if 0 < count < smallest]
-    if len(small) == 1:
-        others = [i for i, count in enumerate(counts) if count >= smallest]
-        small += sorted(others, key=lambda i: counts[i])[:1]
-    return [None if i in small else count for i, count in enumerate(counts)]
+    out = {i for i, count in enumerate(counts) if count < smallest}
+    for i in sorted(range(len(counts)), key=lambda i: counts[i]):
+        if not out or (len(out) > 1 and sum(counts[j] for j in out) >= smallest):
+            break
+        out.add(i)
+    return [None if i in out else count for i, count in enumerate(counts)]
 
 
 def _head(survey: Questionnaire, now: Progress, state: str, test: bool) -> str:

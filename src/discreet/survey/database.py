@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import InputError, ReleaseError, SystemFailureError
+from discreet.files import Lock, ordinary_file, reading
+from discreet.files.whole import create_private, writing
 from discreet.survey.needs import needed
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ CHUNK = 500
 _BUSY_SECONDS = 20
 #: Reports lie in random order, so nearly each of them writes a page of its own: small ones.
 _PAGE_BYTES = 1024
+#: How the file of a database begins.
+_SQLITE = b"SQLite format 3\x00"
 #: PostgreSQL: who holds this number serves the survey. "discreet", as letters of 7 bits.
 _ADVISORY = 0x64736372
 
@@ -118,7 +122,7 @@ class Database:
         if self.server:
             return None
         path = Path(self.address)
-        return path.with_name(f"{path.stem}.test{path.suffix}") if self.test else path
+        return trial_path(path) if self.test else path
 
     @cached_property
     def engine(self) -> Engine:
@@ -128,8 +132,7 @@ class Database:
         if self.path is None:
             url = "postgresql+psycopg://" + self.address.split("://", 1)[1]
             return sa.create_engine(url, pool_size=3, max_overflow=2)
-        if not self.path.exists():
-            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+        _prepare(self.path)
         engine = sa.create_engine(f"sqlite:///{self.path}", connect_args={"timeout": _BUSY_SECONDS})
         sa.event.listen(engine, "connect", _durable)
         return engine
@@ -168,6 +171,25 @@ class Database:
         found = connection.execute(sa.select(table.c.value).where(table.c.key == key)).scalar()
         return None if found is None else str(found)
 
+    def keep(self, key: str, value: str) -> None:
+        """Set an entry of the survey itself, in place of what it was."""
+        import sqlalchemy as sa
+
+        table = self.tables.survey
+        with self.working(), self.engine.begin() as connection:
+            connection.execute(sa.delete(table).where(table.c.key == key))
+            connection.execute(sa.insert(table), {"key": key, "value": value})
+
+    @contextlib.contextmanager
+    def one_moment(self) -> Iterator[Connection]:
+        """A connection whose statements all see the same rows, whatever is stored meanwhile."""
+        with self.working(), self.engine.connect() as plain:
+            if self.path is None:
+                yield plain.execution_options(isolation_level="REPEATABLE READ")
+            else:
+                plain.exec_driver_sql("BEGIN")
+                yield plain
+
     @property
     def closed(self) -> bool:
         """Whether the survey has been closed."""
@@ -203,13 +225,10 @@ class Database:
 
     @contextlib.contextmanager
     def _held_file(self, path: Path) -> Iterator[None]:
-        import fcntl
-
-        with path.with_name(path.name + ".lock").open("a") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise _busy() from None
+        lock = Lock.take(path.with_name(path.name + ".lock"))
+        if lock is None:
+            raise _busy()
+        with lock:
             yield
 
     @contextlib.contextmanager
@@ -249,6 +268,19 @@ class Database:
             self._let_go()
             self._hold()
 
+    def files(self) -> list[tuple[str, Path]]:
+        """What lies on the disk: nothing else may be written there."""
+        return [] if self.path is None else database_files(self.path)
+
+    def has_code(self, code: str) -> bool:
+        """Whether an invitation was stored."""
+        import sqlalchemy as sa
+
+        table = self.tables.invitations
+        with self.working(), self.engine.connect() as connection:
+            query = sa.select(sa.func.count()).where(table.c.code == digest(code))
+            return bool(connection.execute(query).scalar())
+
     def add_codes(self, codes: Iterable[str]) -> None:
         """Remember new invitations by their digests, in an order of their own."""
         import sqlalchemy as sa
@@ -262,6 +294,30 @@ class Database:
         """Let go of all connections."""
         if "engine" in self.__dict__:
             self.engine.dispose()
+
+
+def database_files(path: Path) -> list[tuple[str, Path]]:
+    """The files of a database, each with what it is, as those who write files refuse them."""
+    return [("the database", path.with_name(path.name + ending)) for ending in ("", "-wal", "-shm", ".lock")]
+
+
+def trial_path(path: Path) -> Path:
+    """The file of a test run, beside the one that counts."""
+    return path.with_name(f"{path.stem}.test{path.suffix}")
+
+
+def _prepare(path: Path) -> None:
+    """Make the file, readable by its owner; refuse a link, and a file that is something else."""
+    if path.is_symlink():
+        raise InputError(f'"{path}" is a link, which is never written to; name the database itself')
+    if not os.path.lexists(path):
+        with writing(path):
+            create_private(path).close()
+        return
+    with reading(path, InputError, "database"), ordinary_file(path, InputError) as file:
+        begin = file.read(len(_SQLITE))
+    if begin not in (b"", _SQLITE):
+        raise InputError(f'"{path}" is not an SQLite database, and is not written over; name another file')
 
 
 def _durable(connection: Any, _: Any) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from discreet.domains import Domain
 from discreet.mechanisms import FiniteMechanism
+from discreet.mechanisms.procedures import Procedure
 
 #: Channels larger than this are described without their matrix.
 _WRITTEN_OUT = 512
@@ -15,8 +18,13 @@ def odds(mechanism: FiniteMechanism, truths: Domain, reports: Domain) -> dict[st
     >>> from discreet import Binary, mechanisms
     >>> odds(mechanisms.BinaryResponse("3/4", "3/4"), Binary(), Binary())
     {'say': 'odds', 'p': '75', 'q': '25'}
+    >>> odds(mechanisms.BinaryResponse.forced("1/6", "1/6"), Binary(), Binary())
+    {'say': 'by_forced', 'yes': '1/6', 'no': '1/6'}
     """
-    exposed = exposure(mechanism)
+    exposed, how = exposure(mechanism), procedure_of(mechanism)
+    if how is not None and how.name != "direct":
+        found = {"say": f"by_{how.name}"} | {key: str(value) for key, value in how.parameters}
+        return found | ({"exposed": of_100(exposed)} if exposed else {})
     if exposed >= 1:
         return {"say": "odds_direct"}
     if exposed > 0:
@@ -28,6 +36,17 @@ def odds(mechanism: FiniteMechanism, truths: Domain, reports: Domain) -> dict[st
     if low != high:
         return {"say": "odds_range", "p": low, "r": high}
     return {"say": "odds", "p": low, "q": of_100(1 - float(kept.min()))}
+
+
+def sentence(found: Mapping[str, str], words: Mapping[str, str], labels: Sequence[str]) -> str:
+    """The sentence of some odds in the words of a page; a procedure names the two answers."""
+    said = words[found["say"]].format(**found, **dict(zip("NY", labels, strict=False)))
+    return said if "exposed" not in found else f"{said} {words['odds_exposed'].format(p=found['exposed'])}"
+
+
+def procedure_of(mechanism: FiniteMechanism) -> Procedure | None:
+    """The classic procedure that a plan names for a question, or None."""
+    return getattr(mechanism, "procedure", None)
 
 
 def exposure(mechanism: FiniteMechanism) -> float:

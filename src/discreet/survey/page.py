@@ -10,9 +10,13 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from discreet.errors import PlanError
+from discreet.plain_text import one_line
+from discreet.survey.odds import procedure_of
 from discreet.survey.questionnaire import Questionnaire, canonical
 from discreet.survey.wording import asset, wording
 
+#: What an address is written with: no space, quote, control character, query or fragment.
+_ADDRESS = re.compile(r"https?://[^\s\x00-\x20\x7f-\x9f\"'<>\\^`{|}?#]+", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"@([A-Z]+)@")
 
 
@@ -59,6 +63,8 @@ def build_page(survey: Questionnaire, collector: str | None = None, *, test: boo
     """
     first = survey.collect.languages[0]
     words = {language: wording(language) for language in survey.collect.languages}
+    if (reason := undrawn(survey)) is not None:
+        raise PlanError(reason)
     address = "" if collector is None else checked_collector(collector)
     data = {**survey.data, "design": survey.design, "words": words, "collector": address, "test": test}
     connect = "'self'" if collector is None else "{0.scheme}://{0.netloc}".format(urlsplit(address))
@@ -77,6 +83,19 @@ def build_page(survey: Questionnaire, collector: str | None = None, *, test: boo
         SCRIPT=script,
     )
     return Page(content.encode(), policy)
+
+
+def undrawn(survey: Questionnaire) -> str | None:
+    """Why a survey has no page: chance that is in the respondent's own hands would be another procedure on a device."""
+    for name, mechanism in survey.channels():
+        how = procedure_of(mechanism)
+        if how is not None and how.name != "direct" and f"by_{how.name}" not in wording("en"):
+            return (
+                f'"{one_line(name)}": {how.name} needs a harmless statement or cards that only the respondent sees, '
+                "which a page cannot draw; print it with discreet survey instructions, or name a mechanism for a "
+                "device, such as randomized-response"
+            )
+    return None
 
 
 def notice_page(survey: Questionnaire, state: str, day: str = "") -> Page:
@@ -135,12 +154,31 @@ def sampler_source() -> str:
 
 def checked_collector(address: str) -> str:
     """An address that reports can be sent to, without a slash at its end."""
-    parts = urlsplit(address)
-    secure = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1"))
-    if not secure or not parts.netloc or parts.query or parts.fragment or "@" in parts.netloc or '"' in address:
+    found = web_address(address)
+    parts = urlsplit(found or "")
+    secure = parts.scheme == "https" or parts.hostname in ("127.0.0.1", "localhost", "::1")
+    if found is None or not secure:
         raise PlanError(
             "the collector must be an address such as https://collect.example.org (http only on this machine)"
         )
+    return found
+
+
+def web_address(address: str) -> str | None:
+    """An address of the web without a slash at its end; None where it is another, or something can follow it.
+
+    >>> web_address("https://survey.example.org/")
+    'https://survey.example.org'
+    >>> web_address("javascript:alert(1)"), web_address("https://a.example/?b"), web_address("http://[::1")
+    (None, None, None)
+    """
+    try:
+        parts = urlsplit(address)
+        host = parts.hostname if parts.port != 0 else None
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or not host or not _ADDRESS.fullmatch(address) or "@" in parts.netloc:
+        return None
     return address.rstrip("/")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -12,6 +13,7 @@ from typing import Any, Self
 from discreet.domains import FiniteDomain
 from discreet.errors import PlanError
 from discreet.manifest import Block
+from discreet.mechanisms import FiniteMechanism
 from discreet.publish import Plan
 from discreet.publish.plan.collecting import Collect
 from discreet.publish.plan.questions import Question
@@ -131,6 +133,12 @@ class Questionnaire:
     def block_of(self, column: str) -> Block | None:
         """The block of a private column."""
         return next((block for block in self.plan.blocks if column in block.columns), None)
+
+    def channels(self) -> Iterator[tuple[str, FiniteMechanism]]:
+        """Every private column with the channel of each of its designs."""
+        for block in self.plan.blocks:
+            for name in block.columns:
+                yield from ((name, mechanism) for mechanism in block.channels_of(name).values())
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:

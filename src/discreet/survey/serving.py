@@ -8,22 +8,21 @@ import ipaddress
 import signal
 import socket
 import ssl
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import InputError, SystemFailureError
+from discreet.survey import limits
 from discreet.survey.database import Database
 from discreet.survey.needs import needed
 from discreet.survey.questionnaire import Questionnaire
 
 if TYPE_CHECKING:
     from discreet.survey.collector import Collector
-
-#: Connections that wait until the server takes them.
-_BACKLOG = 2048
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class Place:
         except OSError as error:
             listening.close()
             raise SystemFailureError(f"port {self.port} at {host} cannot be used: {error.strerror}") from None
-        listening.listen(_BACKLOG)
+        listening.listen(limits.BACKLOG)
         return listening
 
     def address(self, port: int) -> str:
@@ -110,6 +109,11 @@ def serve(survey: Questionnaire, database: Database, place: Place, ready: Callab
         collector = Collector(survey, database)
         config = uvicorn.Config(
             collector.app(),
+            http="h11",
+            ws="none",
+            h11_max_incomplete_event_size=limits.HEAD_BYTES,
+            limit_concurrency=limits.CONNECTIONS,
+            headers=_headers(place),
             log_config=None,
             access_log=False,
             server_header=False,
@@ -131,9 +135,16 @@ def serve(survey: Questionnaire, database: Database, place: Place, ready: Callab
             database.close()
 
 
+def _headers(place: Place) -> list[tuple[str, str]]:
+    """What every answer has: with a certificate of its own, that a browser comes by HTTPS from now on."""
+    return [("strict-transport-security", f"max-age={limits.HTTPS_SECONDS}")] if place.certificate else []
+
+
 def _server(config: Any, ready: Callable[[], None]) -> Any:
     """A server that says when it is there, and takes a signal as the wish to stop, not as an error."""
     import uvicorn
+
+    idle = Idle()
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -142,6 +153,10 @@ def _server(config: Any, ready: Callable[[], None]) -> Any:
             gc.collect()
             gc.freeze()
             ready()
+
+        async def on_tick(self, counter: int) -> bool:
+            idle.close_overdue(self.server_state.connections)
+            return await super().on_tick(counter)
 
         @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:
@@ -156,6 +171,27 @@ def _server(config: Any, ready: Callable[[], None]) -> Any:
                     signal.signal(number, handler)
 
     return Server(config)
+
+
+class Idle:
+    """Connections whose request is not here, and since when: who opens many and sends nothing keeps nobody out."""
+
+    def __init__(self) -> None:
+        self._since: dict[tuple[Any, bool], float] = {}
+
+    def close_overdue(self, connections: Iterable[Any]) -> None:
+        """Close those whose time for the head or the body is over, and of too many the oldest."""
+        now = time.monotonic()
+        without_head = [one for one in connections if one.cycle is None or one.cycle.response_complete]
+        without_body = [one for one in set(connections) - set(without_head) if one.cycle.more_body]
+        waiting = [(one, True) for one in without_head] + [(one, False) for one in without_body]
+        self._since = {key: self._since.get(key, now) for key in waiting}
+        for place, key in enumerate(sorted(self._since, key=self._since.__getitem__)):
+            connection, head = key
+            seconds = limits.HEAD_SECONDS if head else limits.BODY_SECONDS
+            crowded = len(waiting) - place > limits.WAITING
+            if now - self._since[key] > (limits.WAITING_SECONDS if crowded else seconds):
+                connection.transport.abort()
 
 
 def _check_certificate(certificate: Path, key: Path) -> None:

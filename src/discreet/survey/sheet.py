@@ -50,9 +50,10 @@ def ethics_sheet(checked: Checked) -> str:
     survey = checked.survey
     language = survey.collect.languages[0]
     odds = dict(said_odds(survey, language))
+    drawn = "randomised on the device" if checked.page else "randomised by the respondent, by hand"
     asked = "".join(
         f"<tr><td>{escape(question.text[language])}</td>"
-        f"<td>{'randomised on the device' if question.private else 'as answered'}</td>"
+        f"<td>{drawn if question.private else 'as answered'}</td>"
         f"<td>{escape(odds.get(question.column, ''))}</td></tr>"
         for question in survey.questions
     )
@@ -65,6 +66,8 @@ def ethics_sheet(checked: Checked) -> str:
     leaves = f"One request: a random number, the digest of the design, {survey.length} digits" + (
         ", and the invitation code." if survey.invited else "."
     )
+    if checked.page is None:
+        leaves = "Nothing: people answer by hand, and say or write only what the procedure gives."
     misuse = "".join(
         f"<tr><th scope=row>{escape(who)}</th><td>{escape(what)}</td><td>{escape(against)}</td></tr>"
         for who, what, against in _MISUSE
@@ -96,5 +99,5 @@ def ethics_sheet(checked: Checked) -> str:
         ),
         MISUSE=misuse,
         DESIGN=survey.design,
-        PAGE=checked.page.sha256,
+        PAGE=checked.page.sha256 if checked.page else "none: asked by hand",
     )

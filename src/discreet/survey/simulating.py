@@ -13,6 +13,7 @@ from discreet.randomness import Randomness
 from discreet.survey.database import Database
 from discreet.survey.questionnaire import Questionnaire
 from discreet.survey.sampling import coin, drawn_channels, report
+from discreet.survey.statements import add_count
 
 #: Days over which simulated people answer.
 _DAYS = 7
@@ -54,5 +55,5 @@ def fill_database(database: Database, reports: Sequence[str]) -> None:
     with database.working(), database.engine.begin() as connection:
         rows = [{"ticket": secrets.token_bytes(16), "report": one} for one in reports]
         connection.execute(sa.insert(tables.reports), rows)
-        counts = [{"day": day, "what": "received", "count": count} for day, count in days.items()]
-        connection.execute(sa.insert(tables.days), counts)
+        for day, count in days.items():
+            add_count(connection, tables, day, "received", count)

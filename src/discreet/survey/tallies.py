@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,19 +59,58 @@ def progress(database: Database) -> Progress:
     return Progress(int(reports), days, int(invited), int(used))
 
 
-def tally(database: Database, survey: Questionnaire, *names: str) -> Counter[tuple[int, ...]]:
-    """How many reports have each combination of codes of some columns."""
-    import sqlalchemy as sa
+class Tallies:
+    """Counts of codes of one moment: all are read in one transaction.
 
-    source = _source(database)
-    starts, start = {}, 1
-    for field in survey.fields:
-        starts[field.name] = (start, field.width)
-        start += field.width
-    pieces = [sa.func.substr(source.c.report, *starts[name]).label(f"piece_{i}") for i, name in enumerate(names)]
-    query = sa.select(*pieces, sa.func.count()).group_by(*pieces)
-    with database.working(), database.engine.connect() as connection:
-        return Counter({tuple(map(int, row[:-1])): int(row[-1]) for row in connection.execute(query)})
+    Parameters
+    ----------
+    survey : Questionnaire
+        What is asked.
+    reports : int
+        All reports of that moment.
+    counted : dict
+        For each column, alone or beside the one that names its design, how many reports have each code or pair.
+    """
+
+    def __init__(
+        self, survey: Questionnaire, reports: int, counted: dict[tuple[str, ...], Counter[tuple[int, ...]]]
+    ) -> None:
+        self.survey = survey
+        self.reports = reports
+        self._counted = counted
+
+    @classmethod
+    def of(cls, database: Database, survey: Questionnaire) -> Self:
+        """Of all reports that are there."""
+        import sqlalchemy as sa
+
+        source, starts, start = _source(database), {}, 1
+        for field in survey.fields:
+            starts[field.name] = (start, field.width)
+            start += field.width
+        wanted: dict[tuple[str, ...], None] = {(name,): None for name in survey.plan.public}
+        for block in survey.plan.blocks:
+            by = () if block.by is None else (block.by,)
+            wanted |= {(*by, *names): None for names in [(), *((name,) for name in block.columns)]}
+        counted = {}
+        with database.one_moment() as connection:
+            total = connection.execute(sa.select(sa.func.count()).select_from(source)).scalar() or 0
+            for names in filter(None, wanted):
+                pieces = [sa.func.substr(source.c.report, *starts[one]).label(f"p{i}") for i, one in enumerate(names)]
+                query = sa.select(*pieces, sa.func.count()).group_by(*pieces)
+                counted[names] = Counter({tuple(map(int, row[:-1])): int(row[-1]) for row in connection.execute(query)})
+        return cls(survey, int(total), counted)
+
+    def public(self, name: str) -> list[int]:
+        """Reports with each code of a public column; where it may be left out, that is the last code."""
+        size = next(field.size for field in self.survey.fields if field.name == name)
+        return [self._counted[(name,)][(code,)] for code in range(size)]
+
+    def reports_of(self, name: str, by: str | None, group: tuple[int, ...], size: int) -> tuple[NDArray[np.int64], int]:
+        """Reports with each code of a private column under one design, and how many left it out in public."""
+        counted = self._counted[(name,) if by is None else (by, name)]
+        counts = np.array([counted[(*group, code)] for code in range(size)], np.int64)
+        return counts, counted[(*group, size)]
 
 
 def all_reports(database: Database) -> list[str]:
@@ -82,11 +121,6 @@ def all_reports(database: Database) -> list[str]:
     first: Any = next(iter(source.primary_key.columns))
     with database.working(), database.engine.connect() as connection:
         return [str(report) for (report,) in connection.execute(sa.select(source.c.report).order_by(first))]
-
-
-def counts_of(counted: Counter[tuple[int, ...]], size: int, *design: int) -> NDArray[np.int64]:
-    """Counts of one column under one design, as an array over its report codes; blanks beyond them are left out."""
-    return np.array([counted[(code, *design)] for code in range(size)], np.int64)
 
 
 def _source(database: Database) -> Table:

@@ -7,10 +7,9 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from discreet.errors import InputError, SystemFailureError
-from discreet.survey.page import build_page
+from discreet.survey.page import build_page, web_address
 from discreet.survey.questionnaire import Questionnaire
 
 #: No page is longer.
@@ -61,8 +60,8 @@ class Verified:
 
 def verify_page(address: str, survey: Questionnaire, collector: str | None = None, *, test: bool = False) -> Verified:
     """Fetch a page and compare it with what the plan builds."""
-    if urlsplit(address).scheme not in ("http", "https"):
-        raise InputError("the address must begin with https:// or http://")
+    if web_address(address) is None:
+        raise InputError("the address of a page begins with https:// or http://, and has no query and no spaces")
     try:
         with urllib.request.urlopen(address, timeout=_SECONDS) as answer:
             served = answer.read(_MOST_BYTES)

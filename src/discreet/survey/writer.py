@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from discreet.publish.plan.collecting import MOST_REPORTS
 from discreet.survey.database import CHUNK, Database
 from discreet.survey.statements import add_count, insert_new
 
@@ -39,6 +40,7 @@ class Outcome(Enum):
     DELETED = "deleted"
     ABSENT = "absent"
     FAILED = "failed"
+    FULL = "the survey has all reports that it takes"
 
 
 @dataclass(eq=False)
@@ -61,11 +63,15 @@ class Writer:
         Opened.
     invited : bool
         Whether every report needs a code.
+    most : int
+        Reports that are kept; further ones are refused.
     """
 
-    def __init__(self, database: Database, *, invited: bool) -> None:
+    def __init__(self, database: Database, *, invited: bool, most: int = MOST_REPORTS) -> None:
         self.database = database
         self.invited = invited
+        self.most = most
+        self._kept: int | None = None  # reports that are there, the thread's own; None where that is to be counted
         self._groups: queue.SimpleQueue[list[Job] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="survey writer", daemon=True)
         self._waiting: list[Job] = []  # this and the next are touched by the event loop only
@@ -132,7 +138,7 @@ class Writer:
             self._shaken = False
         except Exception:
             # Whoever waits is told that it failed, and sends again; the next group may succeed.
-            self._shaken = True
+            self._shaken, self._kept = True, None
         if group:
             group[0].done.get_loop().call_soon_threadsafe(self._answer, group)
 
@@ -181,15 +187,35 @@ class Writer:
                 chosen[job.ticket] = job
                 if job.code is not None:
                     codes[job.code] = True
+        full = self._too_many(connection, chosen)
+        chosen = {ticket: job for ticket, job in chosen.items() if ticket not in full}
         rows = sorted((ticket, str(job.report)) for ticket, job in chosen.items())
         stored = insert_new(connection, tables, rows, _today())
+        self._kept = (self._kept or 0) + len(stored)
         decided = {job: Outcome.STORED for ticket, job in chosen.items() if ticket in stored}
         others = [job for job in puts if job not in decided]
         known = dict(_rows(connection, tables.reports.c.ticket, tables.reports.c.report, [j.ticket for j in others]))
-        return decided | {job: self._otherwise(job, known, codes) for job in others}
+        return decided | {job: self._otherwise(job, known, codes, full) for job in others}
 
-    def _otherwise(self, job: Job, known: dict[bytes, Any], codes: dict[bytes | None, Any]) -> Outcome:
+    def _too_many(self, connection: Connection, chosen: dict[bytes, Job]) -> set[bytes]:
+        """Digests of new reports for which there is no room, the last ones that came."""
+        import sqlalchemy as sa
+
+        reports = self.database.tables.reports
+        if self._kept is None:
+            self._kept = int(connection.execute(sa.select(sa.func.count()).select_from(reports)).scalar() or 0)
+        room = max(self.most - self._kept, 0)
+        if len(chosen) <= room:
+            return set()
+        there = dict(_rows(connection, reports.c.ticket, reports.c.ticket, list(chosen)))
+        return set([ticket for ticket in chosen if ticket not in there][room:])
+
+    def _otherwise(
+        self, job: Job, known: dict[bytes, Any], codes: dict[bytes | None, Any], full: set[bytes]
+    ) -> Outcome:
         """What becomes of a report that was not stored just now."""
+        if job.ticket in full:
+            return Outcome.FULL
         if job.ticket in known:
             return Outcome.KNOWN if known[job.ticket] == job.report else Outcome.OTHER
         return Outcome.USED_CODE if job.code in codes else Outcome.UNKNOWN_CODE
@@ -222,6 +248,7 @@ class Writer:
             withdrawn = sum(outcome is Outcome.DELETED for outcome in found.values())
             if withdrawn:
                 add_count(connection, tables, _today(), "withdrawn", withdrawn)
+        self._kept = None if self._kept is None else self._kept - withdrawn
         for job, outcome in found.items():
             job.outcome = outcome
 

@@ -8,6 +8,7 @@ calculations, looks, default answers) is left out, and listed.
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -17,7 +18,9 @@ from typing import Any
 
 from discreet import arguments
 from discreet.errors import PlanError, ReleaseError
+from discreet.mechanisms.procedures import PARAMETERS
 from discreet.survey.needs import needed
+from discreet.survey.spreadsheet import measured
 from discreet.survey.wording import LANGUAGES
 
 #: Rows that ask nothing of anybody, and that a survey does without: it keeps no paradata.
@@ -71,15 +74,13 @@ class Imported:
 def read_xlsform(path: str | os.PathLike[str]) -> Imported:
     """The survey of a form as a plan, in TOML."""
     needed("pyxform", "xlsform")
-    from pyxform.errors import PyXFormError
     from pyxform.xls2json_backends import get_xlsform
 
     file = arguments.path(path, "path", ReleaseError)
-    if not file.is_file():
-        raise ReleaseError(f'there is no file "{file}"')
+    content, kind = measured(file)
     try:
-        form = get_xlsform(file)
-    except (PyXFormError, OSError, ValueError, KeyError) as error:
+        form = get_xlsform(io.BytesIO(content), file_type=kind)
+    except Exception as error:  # whatever a foreign reader makes of foreign bytes
         raise ReleaseError(f'"{file.name}" cannot be read as an XLSForm ({type(error).__name__})') from None
     sheets = {
         name: [dict(row) for row in getattr(form, name, None) or []] for name in ("survey", "choices", "settings")
@@ -202,6 +203,11 @@ class _Form:
             domain = f"{{ {self._grid(row, number)} }}"
         required = str(row.get("required") or "").lower() in ("yes", "true", "true()", "1")
         mechanism = str(row.get("discreet::mechanism") or "randomized-response")
+        if mechanism in PARAMETERS:
+            raise PlanError(
+                f"row {number}: {mechanism} is a procedure with chances of its own, which a form cannot state; write "
+                f"it into the plan in place of mechanism and epsilon, as {mechanism} = …"
+            )
         lines = ["[[private]]", f"columns = {_text([name])}", f"domain = {domain}", f"mechanism = {_text(mechanism)}"]
         lines += [f"epsilon = {epsilon!r}", *([] if required else ['missing = "category"'])]
         return "\n".join(lines) + "\n"

@@ -21,6 +21,8 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})?")
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9a-fA-F:]+\](:[0-9]{1,5})?")
 #: People who share all their public answers, below which a table of them is withheld unless the plan says otherwise.
 SMALLEST_CELL = 5
+#: Reports that a survey keeps unless the plan says otherwise.
+MOST_REPORTS = 1_000_000
 #: Characters of one text that respondents read.
 TEXT_CHARACTERS = 4_000
 
@@ -68,6 +70,8 @@ class Collect:
         Other sites that host the page.
     margin : float or None
         The half-width of a 95 % interval that is aimed at.
+    most : int
+        Reports that are kept; further ones are refused. It may change while the survey runs.
     """
 
     access: Access = "open"
@@ -80,6 +84,7 @@ class Collect:
     contact: str | None = None
     origins: tuple[str, ...] = ()
     margin: float | None = None
+    most: int = MOST_REPORTS
 
 
 def read_collect(top: Section, survey: Survey, rows_per_person: int | None, person: str | None) -> Collect | None:
@@ -110,6 +115,7 @@ def read_collect(top: Section, survey: Survey, rows_per_person: int | None, pers
         contact=section.text("contact"),
         origins=_origins(section),
         margin=margin,
+        most=section.whole("most", 1) or MOST_REPORTS,
     )
 
 

@@ -38,6 +38,7 @@ COLLECT = (
     "closes",
     "languages",
     "smallest_cell",
+    "most",
     "title",
     "consent",
     "contact",

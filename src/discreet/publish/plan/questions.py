@@ -25,10 +25,11 @@ MOST_QUESTIONS = 200
 
 @dataclass(frozen=True)
 class Choice:
-    """One possible answer: the value that stands in the table, and what people read."""
+    """One possible answer: its value in the table, what people read, and whether the plan gives that per language."""
 
     value: Any
     label: Words
+    translated: bool = True
 
 
 @dataclass(frozen=True)
@@ -186,20 +187,25 @@ def _choices(section: Section, domain: FiniteDomain, languages: tuple[str, ...])
     if domain.size > MOST_CHOICES:
         raise PlanError(f"{path}: {domain.size:,} answers are over the limit of {MOST_CHOICES:,} for one question")
     if "choices" not in section:
-        return tuple(Choice(value, _same(value, languages)) for value in domain.labels)
-    found: list[tuple[Any, Words]] = []
+        english = languages == ("en",)
+        return tuple(Choice(value, _same(value, languages), english or _is_number(value)) for value in domain.labels)
+    found: list[tuple[Any, Words, bool]] = []
     for i, one in enumerate(_listed(section.get("choices"), path)):
         if isinstance(one, Mapping):
             inner = Section(one, f"{path}[{i}]", ("value", *languages))
             labels = {language: one[language] for language in languages if language in one}
-            found.append((inner.required("value"), words_of(labels, f"{path}[{i}]", languages)))
+            found.append((inner.required("value"), words_of(labels, f"{path}[{i}]", languages), True))
         else:
-            found.append((one, _same(one, languages)))
-    labelled = {(type(value), value): label for value, label in found}
+            found.append((one, _same(one, languages), len(languages) == 1 or _is_number(one)))
+    labelled = {(type(value), value): (label, translated) for value, label, translated in found}
     wanted = [(type(value), value) for value in domain.labels]
     if len(labelled) != len(found) or set(labelled) != set(wanted):
         raise PlanError(f"{path} must list every value of the domain once: {domain.describe()}")
-    return tuple(Choice(value, labelled[kind, value]) for kind, value in wanted)
+    return tuple(Choice(value, *labelled[kind, value]) for kind, value in wanted)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _same(value: Any, languages: tuple[str, ...]) -> Words:

@@ -6,6 +6,7 @@ import { coin, denominator, report, secureBytes } from "./sampler.js";
 const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 const invitation = decodeURIComponent(location.hash.slice(1)).replace(/[^0-9A-Za-z]/g, "").toUpperCase();
 const storageKey = `discreet.${SURVEY.design.slice(0, 16)}.${SURVEY.access === "open" ? "open" : invitation}`;
+const FULL = 507; // the survey has all reports that it takes
 const PRACTICE = { kind: "binary", rows: [["3", "1"], ["1", "3"]] };
 
 // Chance comes first: what is drawn depends on the survey alone, and changing an answer changes no coin.
@@ -131,7 +132,7 @@ async function submit() {
   if (status >= 200 && status < 300) {
     stored.set({ id: kept.id, codes: kept.codes, sent: true });
     show(doneScreen);
-  } else if (status === 0 || status === 429 || status >= 500) {
+  } else if (status === 0 || status === 429 || (status >= 500 && status !== FULL)) {
     if (current !== waitingScreen) show(waitingScreen);
     timer = setTimeout(submit, pause * 1000);
     pause = Math.min(pause * 2, 120);
@@ -180,7 +181,14 @@ function oddsOf(question) {
   return chosen === undefined || chosen === null ? each : [each[block.designs[chosen]]];
 }
 
-const sentence = (odds) => say(odds.say, odds);
+/** A procedure names the two answers; what a code can show for certain is said beside it. */
+function sentence(odds, question) {
+  const [N, Y] = SURVEY.questions[question].labels.map((label) => label[language]);
+  const said = say(odds.say, { ...odds, N, Y });
+  return odds.exposed ? `${said} ${say("odds_exposed", { p: odds.exposed })}` : said;
+}
+
+const sentences = (question) => [...oddsOf(question).map((odds) => sentence(odds, question)), blankNote(question)].filter(Boolean);
 const picture = (odds) => (odds.say === "odds" && /^\d+$/.test(odds.p) ? dots(Number(odds.p), say("dots", odds)) : null);
 
 function languageMenu() {
@@ -227,7 +235,7 @@ function welcomeScreen() {
   const privates = SURVEY.questions.map((_, i) => i).filter((i) => SURVEY.questions[i].private);
   const odds = privates.flatMap(oddsOf);
   const all = (kind) => odds.every((one) => one.say === kind);
-  const certain = odds.some((one) => ["odds_exposed", "odds_direct"].includes(one.say));
+  const certain = odds.some((one) => one.exposed || ["odds_exposed", "odds_direct"].includes(one.say));
   const fact = (term, text) => el("div", {}, el("dt", {}, term), el("dd", {}, text));
   const asked = (i) =>
     el(
@@ -235,7 +243,7 @@ function welcomeScreen() {
       { class: SURVEY.questions[i].private ? "private" : "public" },
       el("span", { class: "asked" }, SURVEY.questions[i].text[language]),
       SURVEY.questions[i].private
-        ? [oddsOf(i).map(picture), [...oddsOf(i).map(sentence), blankNote(i)].filter(Boolean).map((text) => el("span", { class: "odds" }, text))]
+        ? [oddsOf(i).map(picture), sentences(i).map((text) => el("span", { class: "odds" }, text))]
         : el("span", { class: "odds" }, say("public")),
     );
   return [
@@ -351,7 +359,7 @@ function questionScreen() {
     }
   };
   const note = question.private
-    ? el("div", { class: "note private" }, el("strong", {}, say("private")), [...oddsOf(place).map(sentence), blankNote(place)].filter(Boolean).map((text) => el("span", {}, text)))
+    ? el("div", { class: "note private" }, el("strong", {}, say("private")), sentences(place).map((text) => el("span", {}, text)))
     : el("div", { class: "note public" }, el("strong", {}, say("public")));
   return [
     el("div", { class: "progress" }, el("span", {}, step), el("progress", { max: SURVEY.questions.length, value: place + 1, "aria-label": step })),
@@ -515,7 +523,15 @@ const grouped = (receipt) => receipt.replace(/(.{4})(?=.)/g, "$1 ");
 
 function doneScreen() {
   const { id: receipt, codes } = stored.get();
-  const row = (question, i) => el("div", {}, el("dt", {}, question.text[language]), el("dd", {}, sentText(question, codes[i], i)));
+  const row = (name, value) => el("div", {}, el("dt", {}, name), el("dd", {}, el("bdi", {}, value)));
+  // Everything that the request holds, in its order.
+  const rows = [
+    row(say("receipt"), grouped(receipt)),
+    row(say("version"), SURVEY.design),
+    ...SURVEY.questions.map((question, i) => row(question.text[language], sentText(question, codes[i], i))),
+    ...SURVEY.assigned.map((designs, i) => row(say("drawn"), designs[codes[SURVEY.questions.length + i]])),
+    ...(SURVEY.access === "invitation" ? [row(say("your_code"), invitation)] : []),
+  ];
   const sure = el("div", { class: "sure" });
   const take = button(say("withdraw"), () => {
     sure.replaceChildren(
@@ -530,7 +546,7 @@ function doneScreen() {
   return [
     heading(say("done")),
     el("section", { class: "label", "aria-labelledby": "receipt" }, el("h2", { id: "receipt" }, say("receipt")), el("p", { class: "receipt" }, el("bdi", {}, grouped(receipt))), paragraph(say("receipt_text"))),
-    el("section", { "aria-labelledby": "sent" }, el("h2", { id: "sent" }, say("sent")), paragraph(say("sent_text")), el("dl", { class: "sent" }, SURVEY.questions.map(row))),
+    el("section", { "aria-labelledby": "sent" }, el("h2", { id: "sent" }, say("sent")), paragraph(say("sent_text")), el("dl", { class: "sent" }, rows)),
     el("div", { class: "actions" }, take, SURVEY.access === "open" ? button(say("again"), again, "secondary") : null),
     sure,
   ];
@@ -582,7 +598,7 @@ let refusal = 0;
 
 function refusedScreen() {
   if (refusal === 410) return closedScreen();
-  const why = { 409: "used", 403: "unknown", 412: "changed" }[refusal];
+  const why = { 409: "used", 403: "unknown", 412: "changed", [FULL]: "full" }[refusal];
   return [heading(say("refused")), el("p", { class: "lede", role: "alert" }, why ? say(why) : say("failed", { status: refusal }))];
 }
 
