@@ -7,6 +7,7 @@ import gc
 import os
 import sys
 from contextlib import suppress
+from io import TextIOWrapper
 
 #: Commands that calculate on all cores and wait for nobody.
 _BATCH_WORK = ("release", "audit")
@@ -18,12 +19,25 @@ def main() -> None:
     # as long again at the end, when all of it goes anyway.
     gc.set_threshold(100_000, 20, 100)
     atexit.register(gc.freeze)
+    _prepare_streams()
     named = sys.argv[1] if len(sys.argv) > 1 else None
     if named in _BATCH_WORK:
         _without_interruptions()
     from discreet.cli.app import COMMANDS, application
 
     application(named if named in COMMANDS else None)()
+
+
+def _prepare_streams() -> None:
+    """Keep streams that are closed from becoming files of a release, and write what an encoding lacks as escapes."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _without_interruptions() -> None:

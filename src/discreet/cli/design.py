@@ -9,6 +9,7 @@ import typer
 
 from discreet.cli.numbers import compared, compared_text
 from discreet.cli.terminal import command, emit
+from discreet.cli.wording import in_options
 from discreet.errors import InputError, NotIdentifiedError
 from discreet.plain_text import one_line
 
@@ -102,7 +103,7 @@ def _block(block: Block, rows: int, level: float) -> dict[str, Any]:
         try:
             margins[name] = margin(mechanism, rows, level)
         except NotIdentifiedError as error:
-            margins[name] = str(error)
+            margins[name] = in_options(error)
     return {
         "columns": list(block.columns),
         "values": next(iter(designs.values())).shape[0],

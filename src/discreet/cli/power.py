@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.cli.wording import in_options
 from discreet.errors import DesignError, InputError, NotIdentifiedError
 from discreet.plain_text import one_line
 
@@ -82,7 +83,7 @@ def power_of_plan(plan: Plan, question: Question) -> tuple[list[str], list[dict[
                 found = question.of(mechanism, question.difference)
                 needed = found.sample_size(_USUAL)
             except (DesignError, NotIdentifiedError) as error:
-                lines.append(f'  "{name}": {error}')
+                lines.append(f'  "{name}": {in_options(error)}')
                 continue
             smallest = question.smallest(mechanism)
             reach = "none" if smallest is None else f"{100 * smallest:.3g} points"

@@ -102,7 +102,7 @@ def invite_command(
     codes = invite(survey, database_of(plan, database), count)
     listed, sheet = write_invitations(survey, codes, url, output)
     text = f'Wrote "{listed}" and "{sheet}": {count:,} invitations, readable by you only.'
-    emit(text, {"count": count, "csv": str(listed), "sheet": str(sheet)}, as_json)
+    emit(text, {"count": count, "csv": str(listed), "sheet": str(sheet)}, as_json, made=text.rstrip("."))
 
 
 @survey_app.command("verify")
@@ -178,4 +178,4 @@ def close_command(
         "blanked": done.blanked,
         "manifest": done.release.manifest.to_dict(),
     }
-    emit("\n".join([*lines, "", done.release.explain()]), data, as_json)
+    emit("\n".join([*lines, "", done.release.explain()]), data, as_json, made=f'the release "{output}" was made')

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arguments import Floats
-from discreet.errors import EstimationError
+from discreet.errors import Argument, EstimationError
 from discreet.estimate import display
 from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.independence import IndependenceTest
@@ -110,7 +110,8 @@ class CellTable(Result):
         """A test of independence, with what is to be said of it; refused about the table of those who reported."""
         if self.target == "table":
             raise EstimationError(
-                'independence is a statement about a population; make the cross-table with target="population"'
+                "independence is a statement about a population; make the cross-table with ",
+                Argument('target="population"'),
             )
         found = test()
         return found if self.cells.evidence.finite is None else replace(found, notes=(*found.notes, _NO_CORRECTION))

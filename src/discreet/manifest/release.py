@@ -12,7 +12,7 @@ import pyarrow as pa
 from discreet import arguments
 from discreet.engines import Engine, Local
 from discreet.engines.local import available_cores
-from discreet.errors import ManifestError, ReleaseError
+from discreet.errors import Argument, ManifestError, ReleaseError
 from discreet.manifest.additions import described
 from discreet.manifest.blocks import Block
 from discreet.manifest.canonical_form import ColumnForm, column_forms
@@ -124,7 +124,9 @@ class Release:
         """
         file = arguments.path(path, "path", ReleaseError)
         if engine is not None and not isinstance(engine, Engine):
-            raise ReleaseError(f"engine must be engines.Local() or engines.Spark(session), not {type(engine).__name__}")
+            raise ReleaseError(
+                Argument("engine"), f" must be engines.Local() or engines.Spark(session), not {type(engine).__name__}"
+            )
         if file.is_dir():
             return cls._open_folder(file, engine)
         table = file_table(file)

@@ -20,7 +20,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from discreet import limits
-from discreet.errors import ReleaseError, SystemFailureError
+from discreet.errors import Argument, ReleaseError, SystemFailureError
 
 #: Bytes of CSV text handled at once.
 CSV_BLOCK = 1 << 24
@@ -217,9 +217,9 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     except FileNotFoundError:
         raise ReleaseError(f"there is no file {path}") from None
     except UnicodeDecodeError:
-        raise ReleaseError(_not_this_encoding(path, kind)) from None
+        raise _not_this_encoding(path, kind) from None
     except UnicodeError:  # an encoding that needs a mark at the start, which is not there
-        raise ReleaseError(_not_this_encoding(path, kind)) from None
+        raise _not_this_encoding(path, kind) from None
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowKeyError, csv.Error):
         raise ReleaseError(f"{path.name} cannot be read as a {kind} file") from None
     except OSError as error:
@@ -230,10 +230,11 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         raise SystemFailureError(f"{path} cannot be read: {error.strerror or type(error).__name__}") from None
 
 
-def _not_this_encoding(path: Path, kind: str) -> str:
-    return (
+def _not_this_encoding(path: Path, kind: str) -> ReleaseError:
+    return ReleaseError(
         f"{path.name} is not a {kind} file in UTF-8, or not in the encoding that is named; say in the plan which it "
-        'is, as in encoding = "latin-1"; a skeleton takes it as encoding="latin-1"'
+        'is, as in encoding = "latin-1"; a skeleton takes it as ',
+        Argument('encoding="latin-1"'),
     )
 
 

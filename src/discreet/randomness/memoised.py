@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from discreet import arguments
-from discreet.errors import InputError, SystemFailureError
+from discreet.errors import Argument, InputError, SystemFailureError
 
 #: Bytes of a key.
 KEY_BYTES = 32
@@ -37,13 +37,14 @@ class MemoKey:
         Of a cryptographic generator; never a password.
     """
 
-    __slots__ = ("_secret", "path")
+    __slots__ = ("_kept", "_secret", "path")
 
-    def __init__(self, secret: bytes, path: Path | None = None) -> None:
+    def __init__(self, secret: bytes, path: Path | None = None, *, kept: bool = True) -> None:
         if not isinstance(secret, bytes) or len(secret) != KEY_BYTES:
             raise InputError(f"a key for memoised reports is {KEY_BYTES} random bytes, or the path of a file with one")
         self._secret = secret
         self.path = path
+        self._kept = kept
 
     @classmethod
     def of(cls, key: Any, *, create: bool = False) -> MemoKey:
@@ -53,9 +54,32 @@ class MemoKey:
         if isinstance(key, bytes):
             return cls(key)
         path = arguments.path(key, "key", InputError)
-        if arguments.flag(create, "create", InputError) and not os.path.lexists(path):
-            _create(path)
-        return cls._read(path)
+        if not arguments.flag(create, "create", InputError) or os.path.lexists(path):
+            return cls._read(path)
+        made = cls.new(path)
+        made.keep()
+        return made
+
+    @classmethod
+    def new(cls, path: Path) -> MemoKey:
+        """A new key for a file that is not there; ``keep`` writes it, when nothing else can be refused."""
+        if not path.parent.is_dir():
+            raise InputError(f"there is no folder {path.parent}")
+        return cls(secrets.token_bytes(KEY_BYTES), path, kept=False)
+
+    def keep(self) -> None:
+        """Write a new key into its file, which only its owner can read; one that is there stays."""
+        if self._kept or self.path is None:
+            return
+        try:
+            handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "w", encoding="ascii") as file:
+                file.write(self._secret.hex() + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise SystemFailureError(f"the key {self.path} cannot be written: {error.strerror}") from None
+        self._kept = True
 
     @classmethod
     def _read(cls, path: Path) -> MemoKey:
@@ -71,7 +95,9 @@ class MemoKey:
                 raise InputError(f"the file {path} holds no key for memoised reports")
             return cls(secret, path)
         except FileNotFoundError:
-            raise InputError(f"there is no key {path}; create=True makes one, to be kept for all waves") from None
+            raise InputError(
+                f"there is no key {path}; ", Argument("create=True"), " makes one, to be kept for all waves"
+            ) from None
         except OSError as error:
             raise SystemFailureError(f"the key {path} cannot be read: {error.strerror}") from None
         except InputError:
@@ -105,17 +131,3 @@ class MemoKey:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a key for memoised reports is not pickled: it stays where it is read")
-
-
-def _create(path: Path) -> None:
-    """A new key in a file that only its owner can read."""
-    if not path.parent.is_dir():
-        raise InputError(f"there is no folder {path.parent}")
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="ascii") as file:
-            file.write(secrets.token_hex(KEY_BYTES) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise SystemFailureError(f"the key {path} cannot be written: {error.strerror}") from None

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.domains import FiniteDomain
-from discreet.errors import EstimationError
+from discreet.errors import Argument, EstimationError
 from discreet.estimate import display, intervals
 from discreet.estimate.channels import Channels
 from discreet.estimate.evidence import Evidence
@@ -265,9 +265,9 @@ def bounds_from(
     if evidence.n == 0:
         raise EstimationError("there are no reports to estimate from (n = 0)")
     if len(channels.mechanisms) > 1:
-        instead = 'use method="mle" or "unbiased"' if channels.is_identified() else "ask for the rows of one design"
+        instead = 'use "mle" or "unbiased"' if channels.is_identified() else "ask for the rows of one design"
         raise EstimationError(
-            f'method = "bounds" works with one design; these rows were asked under several; {instead}'
+            Argument('method="bounds"'), f" works with one design; these rows were asked under several; {instead}"
         )
     if channels.truths > MAX_VALUES or channels.reports > MAX_VALUES:
         raise EstimationError(
@@ -278,7 +278,7 @@ def bounds_from(
     fitted = channels.fit(weights).frequencies
     told = [*notes, *evidence.notes]
     if channels.is_identified():
-        told.append('the channel tells all values apart: method="unbiased" gives each frequency with its error bar')
+        told.append('the channel tells all values apart: the method "unbiased" gives each frequency with its error bar')
     else:
         told.append(
             "the channel does not tell all values apart: ranges hold for every distribution that goes with the "

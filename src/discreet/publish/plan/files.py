@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from discreet import limits
-from discreet.errors import InputError, PlanError
+from discreet.errors import Argument, InputError, PlanError
 from discreet.manifest.tables import file_table, reading
 from discreet.mechanisms.finite import MAX_MATRIX
 from discreet.publish.plan.grammar import at
@@ -35,8 +35,9 @@ class PlanFiles:
             inside, there = True, False
         if not self.outside and not inside:
             raise PlanError(
-                f"{key_path}: the file must lie in the folder of the plan, or below it; "
-                "outside_files=True allows others"
+                f"{key_path}: the file must lie in the folder of the plan, or below it; ",
+                Argument("outside_files=True"),
+                " allows others",
             )
         if not there:
             raise PlanError(f"{key_path}: there is no file {path}")

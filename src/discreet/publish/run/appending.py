@@ -21,7 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.errors import BudgetError, ReleaseError
+from discreet.errors import Argument, BudgetError, ReleaseError
 from discreet.manifest import Column, Manifest, Release, composed_guarantee
 from discreet.manifest.additions import Addition, total_rows_per_person, total_security
 from discreet.manifest.canonical_form import ColumnForm
@@ -44,9 +44,11 @@ CAVEAT = "with which of its additions a row was released"
 def check_appending(output: Any, *, overwrite: bool) -> None:
     """Appending needs a folder that is there, and replaces nothing."""
     if overwrite:
-        raise ReleaseError("append=True adds to a release and overwrite=True replaces it; choose one")
+        raise ReleaseError(
+            Argument("append=True"), " adds to a release and ", Argument("overwrite=True"), " replaces it; choose one"
+        )
     if output is None:
-        raise ReleaseError("append=True needs the folder of the release that is added to")
+        raise ReleaseError(Argument("append=True"), " needs the folder of the release that is added to")
     path = Path(output)
     if path.suffix != "" or path.is_file():
         raise ReleaseError(
@@ -195,7 +197,9 @@ class Earlier:
         if signature is None:
             return
         if key is None or key.public.hex != signature.public_key:
-            raise ReleaseError(f"{self._name} is signed; add to it with the key that it was signed with: signing_key=…")
+            raise ReleaseError(
+                f"{self._name} is signed; add to it with the key that it was signed with: ", Argument("signing_key=…")
+            )
         if not PublicKey.from_hex(signature.public_key).verifies(self.release.document, signature):
             raise ReleaseError(f"{self._name} was changed after it was signed; nothing is added to it")
 

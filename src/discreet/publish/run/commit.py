@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from discreet.errors import ReleaseError, SystemFailureError
+from discreet.errors import Argument, ReleaseError, SystemFailureError
 from discreet.manifest.storage import manifest_bytes, sidecar_path, staged_path
 from discreet.publish.run.lock import Lock
 from discreet.publish.run.manifest_file import belongs, is_manifest, is_torn
@@ -210,7 +210,7 @@ def take_name(temporary: Path, final: Path, *, overwrite: bool) -> None:
 
 def already_there(path: Path) -> ReleaseError:
     """The sentence for a file that was not to be replaced."""
-    return ReleaseError(f"{path} exists already; overwrite=True replaces it")
+    return ReleaseError(f"{path} exists already; ", Argument("overwrite=True"), " replaces it")
 
 
 def _sidecar_of(output: Path) -> Path | None:
