@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.engines import Engine, Spark
-from discreet.errors import DomainError
+from discreet.errors import DomainError, ReleaseError
 from discreet.manifest.signature import SigningKey
 from discreet.publish.run.prepare import prepare
 from discreet.publish.run.violations import every_violation
@@ -55,6 +55,10 @@ def check(
     if ready.book is not None and work.spends:
         ready.book.check()
     if isinstance(engine, Spark):  # the rows are read here: Spark would write while it looks at them
+        if engine.is_frame(source):
+            raise ReleaseError(
+                "the rows of a data frame of Spark cannot be checked: write it to a folder and give that"
+            )
         work = Work.open(source, plan, None, overwrite=False)
     try:
         for _ in work.encoded(progress):
