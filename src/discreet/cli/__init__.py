@@ -25,7 +25,14 @@ def main() -> None:
         _without_interruptions()
     from discreet.cli.app import COMMANDS, application
 
-    application(named if named in COMMANDS else None)()
+    try:
+        application(named if named in COMMANDS else None)()
+    except OSError as error:  # help and version are printed outside of commands
+        from discreet.cli.terminal import ENVIRONMENT, complain, give_up_output
+
+        give_up_output()
+        complain(f"error: the text could not be printed ({error.strerror})")
+        sys.exit(ENVIRONMENT)
 
 
 def _prepare_streams() -> None:

@@ -159,9 +159,9 @@ def emit(text: str, data: Any, as_json: bool, *, made: str | None = None) -> Non
     try:
         if sys.stdout is None:
             raise OSError(errno.EBADF, "standard output is closed")
-        typer.echo(shown)
+        print(shown, flush=True)
     except (OSError, ValueError) as error:
-        _give_up_output()
+        give_up_output()
         why = _sentence(error) if isinstance(error, OSError) else "standard output is closed"
         if made is not None:
             fail(f"{made}, but its description could not be printed ({why}); do not repeat the command", ENVIRONMENT)
@@ -175,7 +175,7 @@ def _writes_unicode() -> bool:
     return (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "").startswith("utf")
 
 
-def _give_up_output() -> None:
+def give_up_output() -> None:
     """Let what is still to be written to standard output go nowhere: Python would fail on it again at its end."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
