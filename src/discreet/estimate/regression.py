@@ -13,6 +13,7 @@ from discreet.estimate.comparison import Comparison
 from discreet.estimate.comparison import compare as side_by_side
 from discreet.estimate.likelihood.firth import checked_penalty
 from discreet.estimate.likelihood.links import LINKS
+from discreet.estimate.repeated import refuse_repeated_columns
 from discreet.estimate.specification import Specification
 from discreet.manifest import Release
 
@@ -143,6 +144,7 @@ def regression(
     asked = Specification(
         formula, release, family, link, method, _policy(missing), checked_penalty(penalty), tau, threshold
     )
+    refuse_repeated_columns(release, list(dict.fromkeys([asked.outcome, *asked.randomised_predictors])))
     approach = chosen(asked)
     fit = approach.fit(asked)
     if notes := _predictor_notes(asked):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,7 +25,7 @@ from discreet.manifest.reading import ReleasedColumn
 from discreet.manifest.storage import read_csv_manifest, read_parquet_manifest
 from discreet.manifest.survey import Survey
 from discreet.manifest.tables import ParquetTable, TableFile, file_table, rows_per_batch
-from discreet.mechanisms import Mechanism
+from discreet.mechanisms import FiniteMechanism, Mechanism
 from discreet.plain_text import one_line
 from discreet.privacy import Guarantee
 
@@ -246,6 +247,8 @@ class Release:
             raise ReleaseError(
                 f'column "{column}" was asked under designs that differ by "{block.by}"; use block("{column}").designs'
             )
+        if block.memoised and isinstance(block.mechanism, FiniteMechanism):
+            return block.mechanism.memoised_for(json.dumps([column, block.truths_of(column).to_dict()], sort_keys=True))
         return block.mechanism
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
