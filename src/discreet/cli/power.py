@@ -12,6 +12,7 @@ from discreet.plain_text import one_line
 
 if TYPE_CHECKING:
     from discreet.design import Power
+    from discreet.design.power.aim import Conduct
     from discreet.manifest import Block
     from discreet.publish import Plan
 
@@ -29,9 +30,7 @@ class Question:
     difference: float
     rows: int
     level: float
-    design_effect: float
-    response_rate: float
-    noncompliance: float
+    conduct: Conduct
 
     def of(self, mechanism: Any, difference: float) -> Power:
         """The power to find that one group has so much more."""
@@ -43,9 +42,7 @@ class Question:
             Difference(*groups),
             self.rows,
             self.level,
-            design_effect=self.design_effect,
-            response_rate=self.response_rate,
-            noncompliance=self.noncompliance,
+            **self.conduct.to_dict(),
         )
 
     def _spread(self, values: int, share: float) -> Any:
@@ -67,9 +64,6 @@ class Question:
 
 def power_of_plan(plan: Plan, question: Question) -> tuple[list[str], list[dict[str, Any]], dict[str, Power]]:
     """Lines to read, plain data and the power, one for each column whose frequencies can be compared."""
-    from discreet.design.power.aim import Conduct
-
-    Conduct.checked(question.design_effect, question.response_rate, question.noncompliance)
     lines = [
         f"Power, {question.prevalence:.4g} against {question.prevalence + question.difference:.4g} in two groups of "
         "equal size (second value of each column)"
