@@ -179,7 +179,7 @@ def test_margins_and_power_are_about_the_same_survey(tmp_path):
         'format = 1\n[[private]]\ncolumns = ["x"]\ndomain = { binary = ["no", "yes"] }\nmechanism = '
         '"randomized-response"\nepsilon = 1.0\n[[private]]\ncolumns = ["n"]\ndomain = { grid = { low = 0, high = 10, '
         'points = 11 } }\nmechanism = "unbiased"\nepsilon = 1.0\n[[private]]\ncolumns = ["w"]\n'
-        'domain = { box = { low = [0], high = [1] } }\nmechanism = "zero-inflated-laplace"\nepsilon = 1.0\ndelta = 0.1\n'
+        'domain = { box = { low = [0], high = [1] } }\nmechanism = "zero-inflated-laplace"\nepsilon = 1\ndelta = 0.1\n'
     )
     for more in ((), ("--power",)):
         asked = ("design", "plan.toml", *more)

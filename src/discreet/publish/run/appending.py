@@ -78,8 +78,9 @@ class Earlier:
         guarantee = found._guarantee([*(one.rows_per_person for one in found.additions), budget.rows_per_person])
         if budget.epsilon is not None and not guarantee.fits(budget.epsilon, budget.delta):
             raise BudgetError(
-                f"whoever is in all {len(found.additions) + 1} additions has {guarantee.summary()}, but budget allows "
-                f"ε = {budget.epsilon!r}, δ = {budget.delta!r}; allow more in the plan, or release apart"
+                f"a person who is in all {len(found.additions) + 1} additions has {guarantee.summary()}, but budget "
+                f"allows ε = {budget.epsilon!r}, δ = {budget.delta!r}; allow more in the plan, or do not release this "
+                "table: a release of its own adds as much to the person's total ε"
             )
         return found
 
@@ -189,7 +190,10 @@ class Earlier:
                     f'column "{name}" is {new.field(name).type} in the table and {self.schema.field(name).type} in '
                     f"{self._name}; give it the same type"
                 )
-        raise ReleaseError(f"{self._name} was written with other types than this version writes; release apart")
+        raise ReleaseError(
+            f"{self._name} was written with other types than this version writes; write a release of its own, "
+            "which adds as much to the total ε of a person who is in both"
+        )
 
     def _check_signature(self, key: SigningKey | None) -> None:
         """What somebody signed is signed again by the same, or left alone."""
