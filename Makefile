@@ -76,7 +76,7 @@ fuzz: $(BIN)/.installed   ## hostile plans, manifests, tables and formulas: FUZZ
 bench: $(BIN)/.installed  ## speed, as ratios measured in one run (QUICK=1 for fewer rows); peers get environments of their own
 	$(BIN)/python -m benchmarks $(if $(QUICK),--quick)
 
-reproduce: $(BIN)/.installed ## a paper's tables and figures: make reproduce PAPER=holohan2017
+reproduce: $(BIN)/.installed ## tables and figures of a paper, or simulations: make reproduce PAPER=holohan2017, PAPER=inference
 	$(BIN)/python -m experiments.$(PAPER)
 
 clean:

@@ -9,8 +9,9 @@ Run it in an environment of its own, with the version of Spark in question and n
     python -m venv old && old/bin/pip install "pyspark==4.1.*" numpy pyarrow pandas
     old/bin/python -m experiments.spark_executor_loss fresh keyed staged
 
-What it printed is kept beside it, in ``spark_executor_loss.txt``. It is no part of the tests: versions that lose rows
-are refused by ``engines.Spark``.
+It is no part of the tests: versions that lose rows are refused by ``engines.Spark``. With ``fresh`` Spark 4.1.4
+reported success with 599,820 rows of 600,000: 41,534 lost, 41,354 published more than once, 41,306 of these with
+different reports.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InputError
+from discreet.errors import Argument, InputError
 from discreet.plain_text import shortened
 
 Floats = NDArray[np.float64]
@@ -69,7 +69,7 @@ def number(
             return result
         if math.isfinite(result) and above < result < below and least <= result <= most:
             return result
-    raise error(f"{name} must be a {_bounds('number', above, below, least, most)}, not {shown(plain)}")
+    raise error(Argument(name), f" must be a {_bounds('number', above, below, least, most)}, not {shown(plain)}")
 
 
 def whole(
@@ -86,7 +86,7 @@ def whole(
     if not isinstance(plain, bool) and isinstance(plain, int) and plain >= least and (most is None or plain <= most):
         return plain
     upto = " on" if most is None else f" to {most:,}"
-    raise error(f"{name} must be a whole number from {least:,}{upto}, not {shown(plain)}")
+    raise error(Argument(name), f" must be a whole number from {least:,}{upto}, not {shown(plain)}")
 
 
 def _plain(value: Any) -> Any:
@@ -110,37 +110,37 @@ def choice(value: Any, name: str, options: Sequence[Option], error: type[InputEr
                 return option
     quoted = [f'"{option}"' if isinstance(option, str) else str(option) for option in options]
     some = f"one of {', '.join(quoted)}" if len(quoted) > 2 else " or ".join(quoted)
-    raise error(f"{name} must be {some}, not {shown(plain)}")
+    raise error(Argument(name), f" must be {some}, not {shown(plain)}")
 
 
 def flag(value: Any, name: str, error: type[InputError] = InputError) -> bool:
     """True or false."""
     if not isinstance(value, (bool, np.bool_)):
-        raise error(f"{name} must be true or false, not {shown(value)}")
+        raise error(Argument(name), f" must be true or false, not {shown(value)}")
     return bool(value)
 
 
 def instance(value: Any, kind: type[T], name: str, error: type[InputError] = InputError) -> T:
     """An object of a kind."""
     if not isinstance(value, kind):
-        raise error(f"{name} must be a {kind.__name__}, not {shown(value)}")
+        raise error(Argument(name), f" must be a {kind.__name__}, not {shown(value)}")
     return value
 
 
 def text(value: Any, name: str, error: type[InputError] = InputError) -> str:
     """Text."""
     if not isinstance(value, str):
-        raise error(f"{name} must be text, not {shown(value)}")
+        raise error(Argument(name), f" must be text, not {shown(value)}")
     return value
 
 
 def path(value: Any, name: str, error: type[InputError] = InputError) -> Path:
     """The name of a file or folder, as text or as a path."""
     if not isinstance(value, (str, os.PathLike)) or isinstance(value, type):
-        raise error(f"{name} must be a path, not {shown(value)}")
+        raise error(Argument(name), f" must be a path, not {shown(value)}")
     plain = os.fspath(value)
     if not isinstance(plain, str) or "\0" in plain:
-        raise error(f"{name} must be a path of characters, without a zero among them")
+        raise error(Argument(name), " must be a path of characters, without a zero among them")
     return Path(plain)
 
 
@@ -148,7 +148,7 @@ def listed(values: Any, name: str, error: type[InputError] = InputError) -> list
     """The items of a list, a tuple or an array; text is not a list of letters, and a set has no order."""
     unordered = isinstance(values, (str, bytes, Set, Mapping)) or (isinstance(values, np.ndarray) and values.ndim == 0)
     if unordered or not isinstance(values, Iterable) or isinstance(values, type):
-        raise error(f"{name} must be a list, not {shown(values)}")
+        raise error(Argument(name), f" must be a list, not {shown(values)}")
     return list(values)
 
 
@@ -157,7 +157,7 @@ def array(values: Any, name: str, error: type[InputError] = InputError) -> NDArr
     try:
         return np.asarray(values)
     except (TypeError, ValueError, OverflowError):
-        raise error(f"{name} must be an array: rows of the same length") from None
+        raise error(Argument(name), " must be an array: rows of the same length") from None
 
 
 def floats(
@@ -180,13 +180,13 @@ def floats(
         with np.errstate(over="ignore"):  # a wider float that becomes infinite is refused below
             array = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise error(f"{name} must hold real numbers only") from None
+        raise error(Argument(name), " must hold real numbers only") from None
     if dimensions is not None and array.ndim != dimensions:
-        raise error(f"{name} must have {_dimensions(dimensions)}, not {array.ndim}")
+        raise error(Argument(name), f" must have {_dimensions(dimensions)}, not {array.ndim}")
     if finite and not np.isfinite(array).all():
         where = np.argwhere(~np.isfinite(array))[0]
         at = f"; row {int(where[0])} (counted from 0) is not" if where.size else ""
-        raise error(f"{name} must be finite{at}")
+        raise error(Argument(name), f" must be finite{at}")
     return array
 
 

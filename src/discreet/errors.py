@@ -21,6 +21,7 @@ Messages never contain a private value.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 __all__ = [
@@ -40,7 +41,52 @@ __all__ = [
 ]
 
 
-class DiscreetError(Exception):
+class Argument(str):
+    """An argument within a message, as Python writes it: ``missing="drop"``, or its name alone.
+
+    >>> Argument('missing="drop"').name, Argument('missing="drop"').value, Argument("level").value
+    ('missing', 'drop', None)
+    """
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the argument."""
+        return self.partition("=")[0]
+
+    @property
+    def value(self) -> str | None:
+        """The value as text, without quotes; None where the argument is named without one."""
+        _, given, value = self.partition("=")
+        return value.strip('"') if given else None
+
+
+class Worded(Exception):  # noqa: N818  # warnings are worded too
+    """An error or a warning whose message is in pieces.
+
+    Parameters
+    ----------
+    *parts : str, Argument or Worded
+        Arguments are pieces of their own, so that the command line and plans name them in their words. All other text,
+        which may quote what users wrote, stays as it is.
+    """
+
+    parts: tuple[str, ...]
+
+    def __init__(self, *parts: str | Worded) -> None:
+        flat: list[str] = []
+        for part in parts:
+            flat += part.parts if isinstance(part, Worded) else [part]
+        self.parts = tuple(flat)
+        super().__init__("".join(flat))
+
+    def worded(self, write: Callable[[Argument], str]) -> str:
+        """The message with its arguments in other words."""
+        return "".join(write(part) if isinstance(part, Argument) else part for part in self.parts)
+
+
+class DiscreetError(Worded):
     """Base of every error that discreet raises on purpose."""
 
 
@@ -149,9 +195,9 @@ class NotIdentifiedError(EstimationError):
         Codes of the values that the reports cannot separate.
     """
 
-    def __init__(self, message: str, groups: tuple[tuple[int, ...], ...] = ()) -> None:
+    def __init__(self, *parts: str | Worded, groups: tuple[tuple[int, ...], ...] = ()) -> None:
         self.groups = groups
-        super().__init__(message)
+        super().__init__(*parts)
 
 
 class SystemFailureError(DiscreetError, OSError):

@@ -72,3 +72,29 @@ def test_a_wrong_name_would_be_noticed():
     assert "certfy" not in names_in(SOURCE / "privacy" / "certificate.py")
     assert LINE.fullmatch("| pure ε | `privacy/certificate.py` | `certify` |")
     assert not LINE.fullmatch("| pure ε | privacy/certificate.py | certify |")
+
+
+def test_commands_can_be_pasted_as_they_are_shown():
+    """What is said beside a command in a block of code is marked as a comment."""
+    blocks = [
+        (page.name, block)
+        for page in PAGES
+        for block in re.findall(r"```[^\n]*\n(.*?)```", page.read_text(), re.DOTALL)
+    ]
+    found = [
+        f"{page}: {line}"
+        for page, block in blocks
+        for line in block.splitlines()
+        if line.startswith("discreet ") and re.search(r"\S {3,}[^#\s]", line)
+    ]
+    assert found == []
+
+
+def test_keys_have_the_names_that_the_command_gives_them():
+    """``keys new steward.pem`` writes steward.pem and steward.public.pem, and pages sign and audit with these."""
+    named = re.compile(r"keys new (\S+?)[`\s].{0,200}?--sign (\S+?)[`\s].{0,200}?--key (\S+?)[`\s]", re.DOTALL)
+    found = [match for page in PAGES for match in named.findall(page.read_text())]
+    assert len(found) >= 3
+    for made, private, public in found:
+        assert made.endswith(".pem")
+        assert (private, public) == (made, made.removesuffix(".pem") + ".public.pem")

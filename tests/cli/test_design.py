@@ -171,3 +171,27 @@ def test_a_split_and_the_power_are_printed(tmp_path):
     wrong = discreet(*arguments, "--difference", "0.95", folder=tmp_path)
     assert wrong.returncode == 2
     assert "--prevalence and --difference must lie" in wrong.stderr
+
+
+def test_margins_and_power_are_about_the_same_survey(tmp_path):
+    """Half answer, and clusters double the variance: margins are those of a quarter of the rows, and it is said."""
+    (tmp_path / "plan.toml").write_text(
+        'format = 1\n[[private]]\ncolumns = ["x"]\ndomain = { binary = ["no", "yes"] }\nmechanism = '
+        '"randomized-response"\nepsilon = 1.0\n[[private]]\ncolumns = ["n"]\ndomain = { grid = { low = 0, high = 10, '
+        'points = 11 } }\nmechanism = "unbiased"\nepsilon = 1.0\n[[private]]\ncolumns = ["w"]\n'
+        'domain = { box = { low = [0], high = [1] } }\nmechanism = "zero-inflated-laplace"\nepsilon = 1\ndelta = 0.1\n'
+    )
+    for more in ((), ("--power",)):
+        asked = ("design", "plan.toml", *more)
+        few = json.loads(discreet(*asked, "--rows", 1000, "--json", folder=tmp_path).stdout)
+        conduct = ("--response-rate", 0.5, "--design-effect", 2)
+        many = json.loads(discreet(*asked, "--rows", 4000, *conduct, "--json", folder=tmp_path).stdout)
+        for one, other in zip(few["blocks"], many["blocks"], strict=True):
+            for key in ("margin", "mean_margin"):
+                assert one.get(key) == other.get(key)
+    text = discreet("design", "plan.toml", "--rows", 4000, *conduct, "--power", folder=tmp_path).stdout
+    assert "distribution of answers; assumed: 50% of those asked answer, a design effect of 2)" in text
+    shifted = json.loads(
+        discreet("design", "plan.toml", "--rows", 1000, "--noncompliance", 0.1, "--json", folder=tmp_path).stdout
+    )
+    assert shifted["blocks"][0]["margin"] > few["blocks"][0]["margin"]

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 import discreet
 from discreet import Plan, Randomness, estimate, release
 from discreet.cli.app import app
-from discreet.cli.wording import options_of, rewritten
-from discreet.errors import DiscreetError
+from discreet.cli.wording import as_option, options_of
+from discreet.errors import Argument, DiscreetError
 
 SOURCE = Path(discreet.__file__).parent
 #: An argument as Python writes it: no spaces around the sign.
@@ -148,12 +148,13 @@ def test_python_names_its_arguments(folder):
     assert all(words in sentence for words, sentence in zip(expected, said, strict=True))
 
 
-def test_notes_of_results_name_options():
-    """What is printed with a table is in the words of the command too."""
-    options = {"interval": "--interval", "penalty": "--penalty"}
-    note = 'use interval(method="score"), or a penalised fit (penalty="firth")'
-    assert rewritten(note, options) == "use --interval score, or a penalised fit (--penalty firth)"
-    assert rewritten(note, {}) == note
+def test_an_argument_is_an_option_where_the_command_has_one():
+    """An argument without an option of the running command stays as Python writes it."""
+    options = {"interval": "--interval", "penalty": "--penalty", "sign": "--sign"}
+    assert as_option(Argument('penalty="firth"'), options) == "--penalty firth"
+    assert as_option(Argument("penalty"), options) == "--penalty"
+    assert as_option(Argument("signing_key=…"), options) == "--sign …"
+    assert as_option(Argument('method="bounds"'), options) == 'method="bounds"'
 
 
 def test_options_are_read_from_every_command():

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from discreet import Box, EstimationError, Grid, Ordinal, Randomness, estimate, release
 from discreet.domains import WithBlank
@@ -275,3 +279,89 @@ def test_fiellers_interval_is_what_the_test_accepts(seed):
         np.testing.assert_allclose([low, high], [accepted[0], accepted[-1]], atol=1.1e-4)
     else:
         assert np.isnan(low) or high - low < 1e-4
+
+
+def smallest_reaching(shares, positions, p):
+    """The smallest position that at least the share p does not exceed."""
+    order = np.argsort(positions)
+    return float(positions[order][np.flatnonzero(np.cumsum(shares[order]) / shares.sum() >= p - 1e-12)[0]])
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), size=st.integers(3, 7), p=st.sampled_from([0.1, 0.37, 0.5, 0.81]))
+def test_positions_order_the_values(seed, size, p):
+    """Given positions in any order, of words, numbers or codes, give the quantile of these positions, as a number."""
+    rng = np.random.default_rng(seed)
+    positions = rng.permutation(np.round(rng.normal(0, 50, size), 3))
+    asked = GeneralizedResponse(size, 3.0)
+    counts = rng.multinomial(4000, rng.dirichlet(5 * np.ones(size)) @ asked.matrix())
+    reports = np.repeat(np.arange(size), counts)
+    shuffled = [int(one) for one in rng.permutation(100 * np.arange(size))]
+    for labels in (None, [f"w{i}" for i in range(size)], Ordinal([f"w{i}" for i in range(size)]), shuffled):
+        shares = frequencies(counts=counts, mechanism=asked, labels=labels).estimate
+        found = quantile(reports, asked, p, labels=labels, positions=positions)
+        assert float(found) == smallest_reaching(shares, positions, p)
+        assert found.labels == [float(found)]
+        assert "w" not in str(found).split("\n")[-1].replace("woodruff", "")
+        again = frequencies(counts=counts, mechanism=asked, labels=labels).quantile(p, positions)
+        np.testing.assert_array_equal(found.interval(), again.interval())
+    assert float(quantile(reports, asked, p, labels=shuffled)) == smallest_reaching(
+        shares, np.array(shuffled, float), p
+    )
+
+
+def test_a_given_position_is_not_read_as_the_place_of_another_word():
+    """Four of five people are "mid", whose position is 2: the median is 2, and no word with the place 2."""
+    asked, labels = GeneralizedResponse(3, 5.0), Ordinal(["low", "mid", "high"])
+    found = quantile([1] * 800 + [0] * 100 + [2] * 100, asked, 0.5, labels=labels, positions=[1, 2, 3])
+    assert float(found) == 2.0
+    assert "high" not in str(found)
+    assert quantile([1] * 800 + [0] * 100 + [2] * 100, asked, 0.5, labels=labels).labels == ["mid"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), size=st.integers(3, 6), p=st.sampled_from([0.23, 0.5, 0.71]), told=st.booleans())
+def test_the_range_of_a_quantile_follows_positions(seed, size, p, told):
+    """Two values look alike: the range is that of all ways to divide their people, in the order of the numbers."""
+    rng = np.random.default_rng(seed)
+    alike = rng.choice(size, 2, replace=False)
+    rows = (np.eye(size - 1, dtype=int) * 60 + 10).tolist()
+    group = np.zeros(size, int)
+    group[np.setdiff1d(np.arange(size), alike)] = np.arange(1, size - 1)
+    asked = ChannelResponse([[Fraction(weight, 60 + 10 * (size - 1)) for weight in rows[g]] for g in group])
+    numbers = rng.permutation(np.round(rng.normal(0, 50, size), 3))
+    truth = rng.dirichlet(np.ones(size) * 2)
+    counts = np.rint(10**7 * truth @ asked.matrix()).astype(int)
+    labels = None if told else [float(number) for number in numbers]
+    found = frequencies(counts=counts, mechanism=asked, labels=labels, method="bounds").quantile(
+        p, positions=numbers if told else None
+    )
+    both, divided = truth[alike].sum(), []
+    for share in np.linspace(0, 1, 41):
+        possible = truth.copy()
+        possible[alike] = both * share, both * (1 - share)
+        divided.append([smallest_reaching(possible, numbers, p + shift) for shift in (-2e-6, 2e-6)])
+    exact, near = np.min(divided, axis=0), np.max(divided, axis=0)
+    assert found.identified[0] in set(exact)
+    assert found.identified[1] in set(near)
+    assert found.low <= found.identified[0] <= found.identified[1] <= found.high
+
+
+def test_the_range_of_a_quantile_counts_only_people_with_a_value():
+    """A blank has no number: the range is that of the others, and not of a blank above everybody."""
+    asked = ChannelResponse([["8/10", "1/10", "1/10"], ["8/10", "1/10", "1/10"], ["1/10", "8/10", "1/10"],
+                             ["1/10", "1/10", "8/10"]])  # fmt: skip
+    truth = np.array([0.1, 0.1, 0.3, 0.5])
+    counts = np.rint(10**6 * truth @ asked.matrix()).astype(int)
+    labels = WithBlank(Ordinal([1, 2, 3]))
+    found = frequencies(counts=counts, mechanism=asked, labels=labels, method="bounds").quantile(0.5)
+    assert found.identified == (3, 3)
+    assert quantile(np.repeat(np.arange(3), counts), asked, 0.3, labels=labels).identified == (1, 2)
+
+
+def test_a_share_that_is_reached_exactly_is_reached():
+    """Weights of which exactly half lie up to a value: that value is the median, however the sum is rounded."""
+    for count in range(3, 200, 7):
+        weights = np.r_[np.full(count, 1.0), np.full(count, 1 / 3), np.full(count, 2 / 3)]
+        found = quantile(np.r_[np.arange(count), count + np.arange(2 * count)], None, 0.5, weights=weights)
+        assert float(found) == count - 1

@@ -11,6 +11,7 @@ import pytest
 
 from discreet import DomainError, Release, ReleaseError, release
 from discreet.audit import audit
+from discreet.publish import check
 from discreet.publish.plan.numeric import ClippedWarning
 from discreet.publish.run.answers import AnswersReadWarning
 from discreet.publish.run.uniqueness import NearlyUniqueWarning
@@ -118,3 +119,19 @@ def test_answers_that_are_read_as_declared_are_said(engine, tmp_path):
         said.append([str(one.message) for one in caught if one.category is AnswersReadWarning])
         assert done.to_arrow().column("x").null_count == 50
     assert said[0] == said[1]
+
+
+def test_a_check_refuses_what_a_release_on_spark_refuses(data, engine, session, tmp_path):
+    """A file as output, a folder that is there or whose place is not: one sentence from both, nothing written."""
+    (tmp_path / "there").mkdir()
+    for output in (tmp_path / "out.csv", tmp_path / "out.parquet", tmp_path / "there", tmp_path / "no" / "out"):
+        said = []
+        for run in (release, check):
+            with pytest.raises(ReleaseError) as caught:
+                run(data, plan(), output, engine=engine, ledger=None)
+            said.append(str(caught.value))
+        assert said[0] == said[1]
+    assert check(data, plan(), tmp_path / "out", engine=engine, ledger=None) == ROWS
+    assert os.listdir(tmp_path) == ["there"]
+    with pytest.raises(ReleaseError, match="a data frame of Spark"):
+        check(session.read.parquet(str(data)), plan(), tmp_path / "out", engine=engine, ledger=None)

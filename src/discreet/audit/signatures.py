@@ -21,8 +21,8 @@ def signature_finding(release: Release, key: PublicKey | None) -> Finding:
         return Finding(
             SUBJECT,
             "unchecked",
-            f"fits the key {_short(signature)} that the manifest itself names; whose key that is, only a check with "
-            "the steward's public key can tell (key=FILE)",
+            f"fits the key {_short(signature)} that the manifest itself names; to learn whose key that is, give the "
+            "audit the steward's public key",
         )
     if key.hex != signature.public_key:
         return Finding(SUBJECT, "failure", f"made with another key ({_short(signature)}) than the one given")

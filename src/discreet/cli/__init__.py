@@ -7,6 +7,7 @@ import gc
 import os
 import sys
 from contextlib import suppress
+from io import TextIOWrapper
 
 #: Commands that calculate on all cores and wait for nobody.
 _BATCH_WORK = ("release", "audit")
@@ -18,12 +19,32 @@ def main() -> None:
     # as long again at the end, when all of it goes anyway.
     gc.set_threshold(100_000, 20, 100)
     atexit.register(gc.freeze)
+    _prepare_streams()
     named = sys.argv[1] if len(sys.argv) > 1 else None
     if named in _BATCH_WORK:
         _without_interruptions()
     from discreet.cli.app import COMMANDS, application
 
-    application(named if named in COMMANDS else None)()
+    try:
+        application(named if named in COMMANDS else None)()
+    except OSError as error:  # help and version are printed outside of commands
+        from discreet.cli.terminal import ENVIRONMENT, complain, give_up_output
+
+        give_up_output()
+        complain(f"error: the text could not be printed ({error.strerror})")
+        sys.exit(ENVIRONMENT)
+
+
+def _prepare_streams() -> None:
+    """Keep streams that are closed from becoming files of a release, and write what an encoding lacks as escapes."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _without_interruptions() -> None:

@@ -58,6 +58,7 @@ def collect_command(
             )
     except DomainError as error:  # an answer that was randomised is no secret
         shown = "" if error.value is None else f" (the answer is {error.value!r})"
-        raise ReleaseError(f"{error}{shown}") from None
+        raise ReleaseError(error, shown) from None
+    made = f'the release "{output}" was made'
     text = f'Wrote "{output}": {done.rows:,} answers.\n\n{done.explain()}'
-    emit(text, {"output": str(output), "rows": done.rows, "manifest": done.manifest.to_dict()}, as_json)
+    emit(text, {"output": str(output), "rows": done.rows, "manifest": done.manifest.to_dict()}, as_json, made=made)

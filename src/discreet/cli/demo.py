@@ -101,6 +101,7 @@ def demo_command(
         "\n".join(text),
         {"guarantee": done.guarantee.to_dict(), "prevalence": figures, "audit": checked.to_dict()},
         as_json,
+        made=f'the demonstration in "{output}" was made',
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,13 +10,15 @@ import typer
 
 from discreet.cli.numbers import compared, compared_text
 from discreet.cli.terminal import command, emit
+from discreet.cli.wording import in_options
 from discreet.errors import InputError, NotIdentifiedError
 from discreet.plain_text import one_line
 
 if TYPE_CHECKING:
     from discreet.cli.choices import Choice
+    from discreet.design.power.aim import Conduct
     from discreet.manifest import Block, JointBlock, NumericBlock, OneNumberBlock
-    from discreet.mechanisms import UnbiasedResponse
+    from discreet.mechanisms import FiniteMechanism, UnbiasedResponse
     from discreet.publish import Plan
 
 
@@ -32,10 +35,10 @@ def design_command(
     ] = False,
     prevalence: Annotated[float, typer.Option(help="For --power: the share in one group.")] = 0.1,
     difference: Annotated[float, typer.Option(help="For --power: how much more the other has.")] = 0.05,
-    design_effect: Annotated[float, typer.Option(help="For --power: of clusters and weights.")] = 1.0,
-    response_rate: Annotated[float, typer.Option(help="For --power: share of those asked who answer.")] = 1.0,
+    design_effect: Annotated[float, typer.Option(help="Of clusters and weights.")] = 1.0,
+    response_rate: Annotated[float, typer.Option(help="Share of those asked who answer.")] = 1.0,
     noncompliance: Annotated[
-        float, typer.Option(help="For --power: share of answers that are the first report whatever is asked.")
+        float, typer.Option(help="Share of answers that are the first report whatever is asked.")
     ] = 0.0,
     power_plot: Annotated[
         Path | None, typer.Option(help="For --power: draw the curves into this PNG, SVG or PDF file.")
@@ -50,6 +53,7 @@ def design_command(
     Reads the plan only, never the data: decide on epsilon before anybody's answer is touched.
     """
     from discreet.cli.choices import choices
+    from discreet.design.power.aim import Conduct
     from discreet.publish import Plan
 
     read = Plan.read(plan, outside_files=outside_files)
@@ -62,20 +66,21 @@ def design_command(
     rows = read.budget.rows if rows is None else rows
     if rows is None:
         raise InputError("say how many rows to expect with --rows, or in the plan with budget.rows")
-    blocks, chosen = [_block(block, rows, level) for block in read.blocks], choices(read, rows)
+    survey = Survey(rows, level, Conduct.checked(design_effect, response_rate, noncompliance))
+    blocks, chosen = [_block(block, survey) for block in read.blocks], choices(read, rows)
     for facts, choice in zip(blocks, chosen, strict=True):
         facts["design"] = choice.facts
     files = [str(file) for file in read.files]
     data: dict[str, Any] = {"files": files, "guarantee": read.guarantee.to_dict(), "rows": rows, "level": level}
     data["blocks"] = blocks
-    text = _text(read, blocks, chosen, rows, level)
+    text = _text(read, blocks, chosen, survey)
     if read.split is not None:
         data["split"] = read.split.to_dict()
         text += f"\n\nHow the budget was split\n{read.split.summary()}"
     if power or power_plot is not None:
         from discreet.cli.power import Question, draw_power, power_of_plan
 
-        question = Question(prevalence, difference, rows, level, design_effect, response_rate, noncompliance)
+        question = Question(prevalence, difference, rows, level, survey.conduct)
         lines, data["power"], curves = power_of_plan(read, question)
         emit("\n\n".join([text, "\n".join(lines)]), data, as_json)
         draw_power(curves, power_plot)
@@ -83,26 +88,45 @@ def design_command(
     emit(text, data, as_json)
 
 
-def _block(block: Block, rows: int, level: float) -> dict[str, Any]:
-    from discreet.design import margin
+@dataclass(frozen=True)
+class Survey:
+    """How many people are asked, how they answer, and how sure one wants to be."""
+
+    rows: int
+    level: float
+    conduct: Conduct
+
+    @property
+    def answers(self) -> int:
+        """The simple random sample that tells as much."""
+        return max(1, self.conduct.effective(self.rows))
+
+    def margin(self, mechanism: FiniteMechanism) -> float:
+        """Of every frequency."""
+        from discreet.design import margin
+
+        return margin(mechanism, self.answers, self.level, noncompliance=self.conduct.noncompliance)
+
+
+def _block(block: Block, survey: Survey) -> dict[str, Any]:
     from discreet.manifest import JointBlock, NumericBlock, OneNumberBlock
     from discreet.mechanisms import UnbiasedResponse
 
     if isinstance(block, JointBlock):
-        return _together(block, rows, level)
+        return _together(block, survey)
     if isinstance(block, OneNumberBlock):
-        return _one_number(block, rows, level)
+        return _one_number(block, survey)
     if isinstance(block, NumericBlock):
-        return _numeric(block, rows, level)
+        return _numeric(block, survey)
     if isinstance(block.mechanism, UnbiasedResponse):
-        return _unbiased(block, block.mechanism, rows, level)
+        return _unbiased(block, block.mechanism, survey)
     designs = block.channels_of(block.columns[0])
     margins: dict[str, float | str] = {}
     for name, mechanism in designs.items():
         try:
-            margins[name] = margin(mechanism, rows, level)
+            margins[name] = survey.margin(mechanism)
         except NotIdentifiedError as error:
-            margins[name] = str(error)
+            margins[name] = in_options(error)
     return {
         "columns": list(block.columns),
         "values": next(iter(designs.values())).shape[0],
@@ -113,7 +137,7 @@ def _block(block: Block, rows: int, level: float) -> dict[str, Any]:
     }
 
 
-def _unbiased(block: Block, mechanism: UnbiasedResponse, rows: int, level: float) -> dict[str, Any]:
+def _unbiased(block: Block, mechanism: UnbiasedResponse, survey: Survey) -> dict[str, Any]:
     """Unbiased numbers: how well their mean is known, at the worst distribution of the truth."""
     from discreet.design.mean_precision import finite_mean_margin
 
@@ -123,8 +147,8 @@ def _unbiased(block: Block, mechanism: UnbiasedResponse, rows: int, level: float
         "guarantee": block.guarantee.to_dict(),
         "points": mechanism.shape[0],
         "range": [mechanism.points[0], mechanism.points[-1]],
-        "mean_margin": finite_mean_margin(mechanism, rows, level),
-        "comparison": compared(1, mechanism.guarantee.epsilon, 0.0, rows),
+        "mean_margin": finite_mean_margin(mechanism, survey.answers, survey.level),
+        "comparison": compared(1, mechanism.guarantee.epsilon, 0.0, survey),
     }
 
 
@@ -137,18 +161,18 @@ def _unbiased_text(block: Block, facts: dict[str, Any]) -> list[str]:
     ]
 
 
-def _one_number(block: OneNumberBlock, rows: int, level: float) -> dict[str, Any]:
+def _one_number(block: OneNumberBlock, survey: Survey) -> dict[str, Any]:
     """One number per row: how often each is drawn, and how well its mean is then known."""
     from discreet.design.mean_precision import finite_mean_margin
 
     parts, shares = block.mechanism.parts, block.mechanism.shares.tolist()
-    reporting = [max(1, round(rows * share)) for share in shares]
+    reporting = [max(1, round(survey.answers * share)) for share in shares]
     return {
         "columns": list(block.columns),
         "mechanism": type(block.mechanism).__name__,
         "guarantee": block.guarantee.to_dict(),
         "shares": shares,
-        "mean_margin": [finite_mean_margin(one, n, level) for one, n in zip(parts, reporting, strict=True)],
+        "mean_margin": [finite_mean_margin(one, n, survey.level) for one, n in zip(parts, reporting, strict=True)],
     }
 
 
@@ -159,7 +183,7 @@ def _one_number_text(block: Block, facts: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _numeric(block: NumericBlock, rows: int, level: float) -> dict[str, Any]:
+def _numeric(block: NumericBlock, survey: Survey) -> dict[str, Any]:
     """Numeric columns: the noise, and how well a mean is known when values lie at both ends of their range."""
     from discreet.design.precision import mean_margin
 
@@ -172,9 +196,9 @@ def _numeric(block: NumericBlock, rows: int, level: float) -> dict[str, Any]:
         "attribute_delta": mechanism.delta(mechanism.epsilon, unit="attribute"),
         "scale": list(mechanism.scale),
         "zero_probability": mechanism.zero_probability,
-        "margin": mean_margin(mechanism, rows, level).tolist(),
+        "margin": mean_margin(mechanism, survey.answers, survey.level).tolist(),
         "width": mechanism.box.high[0] - mechanism.box.low[0] if len(block.columns) == 1 else None,
-        "comparison": compared(len(block.columns), record.epsilon, record.delta, rows, mechanism),
+        "comparison": compared(len(block.columns), record.epsilon, record.delta, survey, mechanism),
     }
 
 
@@ -188,9 +212,9 @@ def _numeric_text(block: Block, facts: dict[str, Any]) -> list[str]:
     return lines + compared_text(facts["comparison"], facts["width"])
 
 
-def _together(block: JointBlock, rows: int, level: float) -> dict[str, Any]:
+def _together(block: JointBlock, survey: Survey) -> dict[str, Any]:
     """Columns that are randomised together: what the alternatives would promise, and the margin of each column."""
-    from discreet.design import compare_attributes, margin
+    from discreet.design import compare_attributes
     from discreet.design.attributes.comparison import least_pair_information, least_triple_information
 
     joint = block.mechanism
@@ -204,7 +228,7 @@ def _together(block: JointBlock, rows: int, level: float) -> dict[str, Any]:
         "record_epsilon": compare_attributes(joint),
         "least_pair_information": least_pair_information(joint),
         "least_triple_information": least_triple_information(joint),
-        "margin": [margin(joint.view(i), rows, level) for i in range(len(levels))],
+        "margin": [survey.margin(joint.view(i)) for i in range(len(levels))],
     }
 
 
@@ -250,16 +274,17 @@ def _promise(plan: Plan, rows: int) -> list[str]:
     return [plan.guarantee.explain(**whom, failing=expected.failing, exposed=expected.exposed)]
 
 
-def _text(plan: Plan, blocks: list[dict[str, Any]], chosen: list[Choice], rows: int, level: float) -> str:
+def _text(plan: Plan, blocks: list[dict[str, Any]], chosen: list[Choice], survey: Survey) -> str:
     from discreet.manifest import JointBlock, NumericBlock, OneNumberBlock
     from discreet.mechanisms import UnbiasedResponse
 
     lines = [f"Plan: {one_line(plan.title or '(no title)')}"]
     if plan.files:
         lines.append(f"It publishes what it reads from: {one_line(', '.join(map(str, plan.files)))}")
-    lines += ["", "The promise", *_promise(plan, rows), ""]
-    sure = f"{100 * level:.4g} % confidence, at the worst distribution of answers"
-    lines.append(f"Error bars to expect with {rows:,} rows ({sure})")
+    lines += ["", "The promise", *_promise(plan, survey.rows), ""]
+    sure = f"{100 * survey.level:.4g} % confidence, at the worst distribution of answers"
+    assumed = survey.conduct.words()
+    lines.append(f"Error bars to expect with {survey.rows:,} rows ({sure}{f'; assumed: {assumed}' if assumed else ''})")
     for block, facts in zip(plan.blocks, blocks, strict=True):
         if isinstance(block, JointBlock):
             lines.extend(_together_text(block, facts))

@@ -12,6 +12,7 @@ from discreet.cli.known_totals import Totals, weighted
 from discreet.cli.pictures import Plot, draw
 from discreet.cli.replication import Errors, with_errors
 from discreet.cli.terminal import command, emit, working
+from discreet.cli.wording import in_options
 
 estimate_app = typer.Typer(
     no_args_is_help=True,
@@ -132,14 +133,14 @@ def _tests(result: Any, level: float) -> tuple[str, dict[str, Any]]:
         test = result.chi_square()
         found["chi_square"], words = test.to_dict(), test.summary()
     except EstimationError as error:
-        words = f"No test of independence: {error}"
+        words = f"No test of independence: {in_options(error)}"
     if result.shape == (2, 2):
         try:
             ratio, low, high = result.odds_ratio(level)
             found["odds_ratio"] = {"estimate": ratio, "low": low, "high": high, "level": level}
             words += f"\nOdds ratio {ratio:.4g}, {100 * level:.6g} % interval {low:.4g} to {high:.4g}"
         except EstimationError as error:
-            words += f"\nNo odds ratio: {error}"
+            words += f"\nNo odds ratio: {in_options(error)}"
     return words, found
 
 

@@ -41,4 +41,4 @@ def new_command(
         f"Check with: discreet audit out.parquet --key {public}"
     )
     data = {"private": str(private), "public": str(public), "public_key": PublicKey.read(public).hex}
-    emit(text, data, as_json)
+    emit(text, data, as_json, made=f'the keys "{private}" and "{public}" were made')

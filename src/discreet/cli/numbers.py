@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from discreet.cli.design import Survey
 
 
-def compared(columns: int, epsilon: float, delta: float, rows: int, noise: Any = None) -> dict[str, Any] | None:
+def compared(columns: int, epsilon: float, delta: float, survey: Survey, noise: Any = None) -> dict[str, Any] | None:
     """Every way to release so many numbers at the same promise, with the margin that each gives for a mean."""
     from discreet.design import compare_numbers
     from discreet.domains import Box
@@ -13,9 +16,12 @@ def compared(columns: int, epsilon: float, delta: float, rows: int, noise: Any =
 
     try:
         box = Box([0.0] * columns, [1.0] * columns)
-        return compare_numbers(box, epsilon, rows, delta, noise=noise).to_dict()
+        found = compare_numbers(box, epsilon, survey.answers, delta, noise=noise).to_dict()
     except InputError:  # a promise at which some of them cannot be had: the plan itself stands
         return None
+    for one in found["contenders"]:  # clusters widen a margin, and expose nobody less
+        one["exposed"] *= survey.conduct.design_effect
+    return found
 
 
 def compared_text(comparison: dict[str, Any] | None, width: float | None) -> list[str]:

@@ -39,7 +39,9 @@ def plan_command(
 
     delimiter = "\t" if delimiter in ("tab", "\\t") else delimiter
     text = skeleton(source, suggest=suggest, delimiter=delimiter, encoding=encoding)
+    made = None
     if output is not None:
         write_plan(text, output, source, overwrite)
+        made = f'the plan "{output}" was written'
         text = f'Wrote "{output}". Edit it, then: discreet design {output} --rows N'
-    emit(text, {"columns": columns_of(source, delimiter=delimiter, encoding=encoding)}, as_json)
+    emit(text, {"columns": columns_of(source, delimiter=delimiter, encoding=encoding)}, as_json, made=made)

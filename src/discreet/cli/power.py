@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.cli.wording import in_options
 from discreet.errors import DesignError, InputError, NotIdentifiedError
 from discreet.plain_text import one_line
 
 if TYPE_CHECKING:
     from discreet.design import Power
+    from discreet.design.power.aim import Conduct
     from discreet.manifest import Block
     from discreet.publish import Plan
 
@@ -28,9 +30,7 @@ class Question:
     difference: float
     rows: int
     level: float
-    design_effect: float
-    response_rate: float
-    noncompliance: float
+    conduct: Conduct
 
     def of(self, mechanism: Any, difference: float) -> Power:
         """The power to find that one group has so much more."""
@@ -42,9 +42,7 @@ class Question:
             Difference(*groups),
             self.rows,
             self.level,
-            design_effect=self.design_effect,
-            response_rate=self.response_rate,
-            noncompliance=self.noncompliance,
+            **self.conduct.to_dict(),
         )
 
     def _spread(self, values: int, share: float) -> Any:
@@ -66,9 +64,6 @@ class Question:
 
 def power_of_plan(plan: Plan, question: Question) -> tuple[list[str], list[dict[str, Any]], dict[str, Power]]:
     """Lines to read, plain data and the power, one for each column whose frequencies can be compared."""
-    from discreet.design.power.aim import Conduct
-
-    Conduct.checked(question.design_effect, question.response_rate, question.noncompliance)
     lines = [
         f"Power, {question.prevalence:.4g} against {question.prevalence + question.difference:.4g} in two groups of "
         "equal size (second value of each column)"
@@ -82,7 +77,7 @@ def power_of_plan(plan: Plan, question: Question) -> tuple[list[str], list[dict[
                 found = question.of(mechanism, question.difference)
                 needed = found.sample_size(_USUAL)
             except (DesignError, NotIdentifiedError) as error:
-                lines.append(f'  "{name}": {error}')
+                lines.append(f'  "{name}": {in_options(error)}')
                 continue
             smallest = question.smallest(mechanism)
             reach = "none" if smallest is None else f"{100 * smallest:.3g} points"

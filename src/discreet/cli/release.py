@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -87,33 +87,26 @@ def release_command(
     from discreet.publish import release as release_table
 
     read = Plan.read(plan, outside_files=outside_files)
-    if check:
-        if append:
-            raise ReleaseError("--check writes nothing, so there is nothing to --append")
-        _check_only(source, read, output, overwrite, as_json)
-        return
-    if output is None:
+    if output is None and not check:
         raise ReleaseError("say where to write with -o out.parquet, or use --check")
-    key = None if sign is None else signing_key(sign)
-    memo = _memory(memoise_key, create=new_memoise_key)
-    record: str | Path | None = None if no_ledger else (ledger or "default")
+    settings: dict[str, Any] = {
+        "overwrite": overwrite,
+        "randomness": _memory(memoise_key, create=new_memoise_key),
+        "engine": chosen_engine(engine, master),
+        "workers": workers,
+        "append": append,
+        "ledger": None if no_ledger else (ledger or "default"),
+        "safe_csv": safe_csv,
+        "signing_key": None if sign is None else signing_key(sign),
+    }
+    if check:
+        _check_only(source, read, output, settings, as_json)
+        return
     with progress_bar("releasing", count_rows(source)) as advance:
-        done = release_table(
-            source,
-            read,
-            output,
-            memo,
-            overwrite=overwrite,
-            progress=advance,
-            engine=chosen_engine(engine, master),
-            workers=workers,
-            append=append,
-            ledger=record,
-            safe_csv=safe_csv,
-            signing_key=key,
-        )
+        done = release_table(source, read, output, progress=advance, **settings)
+    made = f'the release "{output}" was made'
     text = f'Wrote "{output}": {_written(done)}.\n\n{done.explain()}'
-    emit(text, {"output": str(output), "rows": done.rows, "manifest": done.manifest.to_dict()}, as_json)
+    emit(text, {"output": str(output), "rows": done.rows, "manifest": done.manifest.to_dict()}, as_json, made=made)
 
 
 def _written(done: Release) -> str:
@@ -122,13 +115,13 @@ def _written(done: Release) -> str:
     return f"{done.rows:,} rows" + (f", {added[-1].rows:,} of them added now" if added else "")
 
 
-def _check_only(source: Path, plan: Plan, output: Path | None, overwrite: bool, as_json: bool) -> None:
+def _check_only(source: Path, plan: Plan, output: Path | None, settings: dict[str, Any], as_json: bool) -> None:
     """Everything that a release would refuse, without one."""
     from discreet.publish import check, count_rows
 
     try:
         with progress_bar("checking", count_rows(source)) as advance:
-            rows = check(source, plan, output=output, overwrite=overwrite, progress=advance)
+            rows = check(source, plan, output, progress=advance, **settings)
     except DomainError as error:
         if as_json:
             emit("", {"written": False, "violations": [one.to_dict() for one in error.violations]}, as_json)
@@ -141,9 +134,10 @@ def _check_only(source: Path, plan: Plan, output: Path | None, overwrite: bool, 
 def _memory(key: Path | None, *, create: bool) -> Randomness | None:
     """The source of memoised reports, where a key is named."""
     from discreet.randomness import Randomness
+    from discreet.randomness.memoised import MemoKey
 
-    if key is not None:
-        return Randomness.memoised(key, create=create)
+    if key is not None:  # a new one is written when nothing else can be refused, and never by a check
+        return Randomness.memoised(MemoKey.new(key) if create and not os.path.lexists(key) else key)
     if create:
         raise ReleaseError("--new-memoise-key says to make the file of --memoise-key: name it")
     return None

@@ -101,7 +101,7 @@ def invite_command(
     survey = Questionnaire.read(plan, outside_files=outside_files)
     listed, sheet = send_invitations(survey, database_of(plan, database), count, url, output)
     text = f'Wrote "{listed}" and "{sheet}": {count:,} invitations, readable by you only.'
-    emit(text, {"count": count, "csv": str(listed), "sheet": str(sheet)}, as_json)
+    emit(text, {"count": count, "csv": str(listed), "sheet": str(sheet)}, as_json, made=text.rstrip("."))
 
 
 @survey_app.command("verify")
@@ -179,4 +179,4 @@ def close_command(
         "blanked": done.blanked,
         "manifest": done.release.manifest.to_dict(),
     }
-    emit("\n".join([*lines, "", done.release.explain()]), data, as_json)
+    emit("\n".join([*lines, "", done.release.explain()]), data, as_json, made=f'the release "{output}" was made')

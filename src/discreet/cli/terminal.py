@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -10,7 +11,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ParamSpec
@@ -74,7 +75,7 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
         except DomainError as error:
             _refuse_cells(error, shown=kwargs.get("show_values"))
         except InputError as error:
-            fail(str(error), BAD_INPUT)
+            fail(in_options(error), BAD_INPUT)
         except (typer.Exit, typer.Abort):
             raise
         except KeyboardInterrupt:
@@ -107,45 +108,81 @@ def _refuse_cells(error: DomainError, *, shown: object) -> None:
     if sum(one.rows for one in found) <= 1:
         counted = "" if found else ", --check counts all that do not fit"
         hint = f" (--show-values shows it on this terminal{counted})" if quiet else ""
-        fail(f"{error} (the value is {error.value!r})" if shown else f"{error}{hint}", BAD_INPUT)
+        said = in_options(error)
+        fail(f"{said} (the value is {error.value!r})" if shown else f"{said}{hint}", BAD_INPUT)
     what = "1 private column does" if len(found) == 1 else f"{len(found)} private columns do"
-    typer.echo(f"error: {what} not fit the plan:", err=True)
+    complain(f"error: {what} not fit the plan:")
     for one in found:
         value = f" (the value is {one.value!r})" if shown else ""
-        typer.echo(f"  {one_line(one.sentence() + value)}", err=True)
+        complain(f"  {one_line(one.sentence() + value)}")
     if quiet:
-        typer.echo("  (--show-values shows the first such value of each column on this terminal)", err=True)
+        complain("  (--show-values shows the first such value of each column on this terminal)")
     raise typer.Exit(BAD_INPUT)
 
 
 def _sentence(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
-    return str(error)
+    return in_options(error)
 
 
 def fail(sentence: str, code: int) -> None:
     """Say what is wrong and leave."""
-    typer.echo(f"error: {in_options(one_line(sentence))}", err=True)
+    complain(f"error: {one_line(sentence)}")
     raise typer.Exit(code)
 
 
+def complain(line: str) -> None:
+    """A line on standard error; where that is closed or full, the exit code remains."""
+    with suppress(OSError, ValueError):
+        typer.echo(line, err=True)
+
+
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    said = f"warning: {in_options(one_line(str(message)))}"
+    said = f"warning: {one_line(in_options(message))}"
     if _live is None:
-        typer.echo(said, err=True)
+        complain(said)
     else:  # above the line on which progress is shown
         _live.print(said, markup=False, highlight=False, soft_wrap=True)
 
 
-def emit(text: str, data: Any, as_json: bool) -> None:
-    """Print a result for people, or as JSON."""
+def emit(text: str, data: Any, as_json: bool, *, made: str | None = None) -> None:
+    """Print a result for people, or as JSON.
+
+    ``made`` states what the command has done that stays done: where the result cannot be printed, this is said in its
+    place, so that nobody repeats the command.
+    """
     if as_json:
         # Control characters beyond ASCII are written as JSON escapes, so that the text still reads back the same.
-        written = json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False, default=_plain)
-        typer.echo(re.sub(f"(?![\n])[{CONTROL}]", lambda found: f"\\u{ord(found[0]):04x}", written))
-        return
-    typer.echo(in_options(printable(text)))
+        written = json.dumps(data, ensure_ascii=not _writes_unicode(), indent=2, allow_nan=False, default=_plain)
+        shown = re.sub(f"(?![\n])[{CONTROL}]", lambda found: f"\\u{ord(found[0]):04x}", written)
+    else:
+        shown = printable(text)
+    try:
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, "standard output is closed")
+        print(shown, flush=True)
+    except (OSError, ValueError) as error:
+        give_up_output()
+        why = _sentence(error) if isinstance(error, OSError) else "standard output is closed"
+        if made is not None:
+            fail(f"{made}, but its description could not be printed ({why}); do not repeat the command", ENVIRONMENT)
+        if isinstance(error, BrokenPipeError):  # whoever read the result has seen enough of it
+            raise typer.Exit(ENVIRONMENT) from None
+        fail(f"the result could not be printed ({why})", ENVIRONMENT)
+
+
+def _writes_unicode() -> bool:
+    """Whether standard output takes every character as it is."""
+    return (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "").startswith("utf")
+
+
+def give_up_output() -> None:
+    """Let what is still to be written to standard output go nowhere: Python would fail on it again at its end."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def _plain(value: Any) -> Any:
@@ -176,7 +213,12 @@ def _shown(*columns: str | ProgressColumn) -> Iterator[Progress]:
 
 def _watched() -> bool:
     """Whether somebody sees a line that is written over: at a terminal, not in a notebook, which keeps each of them."""
-    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and "JPY_PARENT_PID" not in os.environ
+    return (
+        sys.stderr is not None
+        and sys.stderr.isatty()
+        and os.environ.get("TERM") != "dumb"
+        and "JPY_PARENT_PID" not in os.environ
+    )
 
 
 @contextmanager

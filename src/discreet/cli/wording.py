@@ -1,19 +1,20 @@
-"""Messages of the library in the words of the command line: ``missing="drop"`` is ``--missing drop`` there.
+"""Arguments of the library as options of the command line: ``missing="drop"`` is ``--missing drop`` there.
 
-The library speaks to Python users and names its arguments. Whatever a command prints goes through here: an argument for
-which the running command has an option is written as that option.
+An error holds the arguments that it names as pieces of their own (:class:`discreet.errors.Argument`). They alone are
+written as options; no other text, which may quote labels, titles and names of columns, is ever changed.
 """
 
 from __future__ import annotations
 
 import inspect
-import re
 import shlex
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any, get_type_hints
 
 from typer.models import OptionInfo
+
+from discreet.errors import Argument, Worded
 
 #: The command that is running.
 running: ContextVar[Callable[..., Any] | None] = ContextVar("running", default=None)
@@ -30,13 +31,6 @@ _ELSEWHERE: tuple[tuple[str, str | None, str, str | None], ...] = (
 )
 #: Arguments that another command has as options, named where the running one has none.
 _OF_OTHERS = {"encoding": "discreet plan --encoding", "delimiter": "discreet plan --delimiter"}
-_VALUE = r"(?:\"(?P<quoted>[^\"]*)\"|'(?P<single>[^']*)'|(?P<bare>Randomness\.memoised\(key\)|[\w.…-]+))"
-_ARGUMENT = re.compile(rf"\b(?P<name>[a-z][a-z_]*)={_VALUE}")
-_INTERVAL = re.compile(rf"\b(?:result\.)?interval\(method={_VALUE}\)")
-_CALL = re.compile(r"\bestimate\.(?P<name>[a-z_]+)\(…, (?P<rest>[^()]*)\)")
-_LEADING = re.compile(
-    r"^(?P<name>[a-z][a-z_]*)(?=(?: and [a-z_]+)? (?:must|needs?|is|are|goes|go|has|belongs?|cannot)\b|: )"
-)
 
 
 def options_of(function: Callable[..., Any]) -> dict[str, str]:
@@ -52,46 +46,29 @@ def options_of(function: Callable[..., Any]) -> dict[str, str]:
     return options
 
 
-def in_options(text: str) -> str:
-    """A text in the words of the command that is running."""
+def in_options(message: object) -> str:
+    """An error or a warning in the words of the command that is running."""
     function = running.get()
-    if function is None or ("=" not in text and not _LEADING.match(text)):
-        return text
-    return rewritten(text, options_of(function))
+    if function is None or not isinstance(message, Worded):
+        return str(message)
+    options = options_of(function)
+    return message.worded(lambda argument: as_option(argument, options))
 
 
-def rewritten(text: str, options: Mapping[str, str]) -> str:
-    """A text with the options in place of the arguments that they stand for.
+def as_option(argument: Argument, options: Mapping[str, str]) -> str:
+    """An argument as the option that stands for it, or as Python writes it where there is none.
 
-    >>> rewritten('missing="drop" leaves such rows out', {"missing": "--missing"})
-    '--missing drop leaves such rows out'
+    >>> as_option(Argument('missing="drop"'), {"missing": "--missing"})
+    '--missing drop'
     """
-
-    def option(found: re.Match[str]) -> str:
-        name = found["name"]
-        value = next(group for group in (found["quoted"], found["single"], found["bare"]) if group is not None)
-        for argument, when, parameter, given in _ELSEWHERE:
-            if name == argument and when in (None, value) and parameter in options:
-                return _written(options[parameter], given or value)
-        known = options.get(name, _OF_OTHERS.get(name))
-        return found[0] if known is None else _written(known, value)
-
-    def interval(found: re.Match[str]) -> str:
-        value = found["quoted"] or found["single"] or found["bare"]
-        return _written(options["interval"], value) if "interval" in options else found[0]
-
-    def leading(found: re.Match[str]) -> str:
-        return options.get(found["name"], found["name"])
-
-    def call(found: re.Match[str]) -> str:
-        return f"discreet estimate {found['name']} … {_ARGUMENT.sub(anywhere, found['rest'])}"
-
-    def anywhere(found: re.Match[str]) -> str:
-        value = next(group for group in (found["quoted"], found["single"], found["bare"]) if group is not None)
-        return _written("--" + found["name"].replace("_", "-"), value)
-
-    text = _CALL.sub(call, _INTERVAL.sub(interval, text))
-    return _LEADING.sub(leading, _ARGUMENT.sub(option, text))
+    name, value = argument.name, argument.value
+    if value is None:
+        return options.get(name, name)
+    for other, when, parameter, given in _ELSEWHERE:
+        if name == other and when in (None, value) and parameter in options:
+            return _written(options[parameter], given or value)
+    known = options.get(name, _OF_OTHERS.get(name))
+    return argument if known is None else _written(known, value)
 
 
 def _written(option: str, value: str) -> str:

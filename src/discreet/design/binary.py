@@ -23,7 +23,7 @@ from discreet.design.binary_region import (
 from discreet.design.minimax import Minimax
 from discreet.design.prevalence_range import PrevalenceRange
 from discreet.design.result import Alternative, Design, Optimality
-from discreet.errors import DesignError, PrivacyError
+from discreet.errors import Argument, DesignError, PrivacyError
 from discreet.mechanisms import BinaryResponse, ChannelResponse
 from discreet.mechanisms.rounding import (
     RELATIVE_TOLERANCE,
@@ -105,7 +105,9 @@ def binary(
     symmetric = arguments.flag(symmetric, "symmetric", DesignError)
     if arguments.choice(reports, "reports", (2, 4), DesignError) == 4:
         if symmetric:
-            raise DesignError("symmetric=True describes two-report designs; leave it out with reports=4")
+            raise DesignError(
+                Argument("symmetric=True"), " describes two-report designs; leave it out with ", Argument("reports=4")
+            )
         return _four_reports(epsilon, delta, low, high)
     if delta == 0 or symmetric:
         return _warner(epsilon, delta, low, high, symmetric=symmetric)
@@ -120,7 +122,7 @@ def _checked_prevalence(prevalence: float | Sequence[float] | None) -> tuple[flo
     ends = arguments.floats(prevalence, "prevalence", DesignError)
     low, high = ends.tolist() if ends.shape == (2,) else [float(ends) if ends.ndim == 0 else math.nan] * 2
     if not 0 <= low <= high <= 1:
-        raise DesignError("prevalence must lie between 0 and 1, or be an interval (low, high) within it")
+        raise DesignError(Argument("prevalence"), " must lie between 0 and 1, or be an interval (low, high) within it")
     return low, high
 
 
@@ -202,9 +204,10 @@ def _interval(epsilon: float, delta: float, low: float, high: float, *, nothing_
         return replace(design, notes=(note, *design.notes))
     if not _LEAST_EPSILON <= epsilon <= _LARGEST_EPSILON:
         raise PrivacyError(
-            f"epsilon must lie between {_LEAST_EPSILON:g} and {_LARGEST_EPSILON:g}, not {epsilon:g}, where no design "
-            "is best at every prevalence asked about: the search between them runs in floats; state the prevalence, "
-            "or leave out delta"
+            Argument("epsilon"),
+            f" must lie between {_LEAST_EPSILON:g} and {_LARGEST_EPSILON:g}, not {epsilon:g}, where no "
+            "design is best at every prevalence asked about: the search between them runs in floats; state "
+            "the prevalence, or leave out delta",
         )
     # At prevalence 0 the design (1, δ) has no error at all, so every other one has infinite relative regret.
     relative = low > 0 and high < 1
@@ -273,7 +276,7 @@ def _certain_point(name: str, low: float, high: float) -> float:
 def _four_reports(epsilon: float, delta: float, low: float, high: float) -> Design[ChannelResponse]:
     """Truth published and flagged with probability δ, ε-randomised response otherwise."""
     if delta == 0:
-        raise PrivacyError("reports=4 needs delta > 0; with delta = 0 two reports are already optimal")
+        raise PrivacyError(Argument("reports=4"), " needs delta > 0; with delta = 0 two reports are already optimal")
     exp_low = exp_bounds(epsilon)[0]
     asked = Fraction(delta)
 
@@ -296,7 +299,7 @@ def _four_reports(epsilon: float, delta: float, low: float, high: float) -> Desi
     bound = _least_four_report_variance(exp_bounds(epsilon)[1], asked, at)
     notes = (
         f"exposure: with probability δ = {delta:g} the true answer is published and marked as true, for everybody",
-        'the stated variance is reached by the maximum-likelihood estimate (method="mle"); the unbiased one weighs '
+        'the stated variance is reached by the maximum-likelihood estimate (method "mle"); the unbiased one weighs '
         "reports as if both answers were equally frequent and can be worse when one is rare. sample_size and margin "
         "are for maximum likelihood when they are told the prevalence, for the unbiased estimate otherwise",
     )

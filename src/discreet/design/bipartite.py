@@ -145,7 +145,7 @@ def _notes(mechanism: BipartiteResponse) -> tuple[str, ...]:
     if known is not None and known < size:
         notes.append(
             f"the channel has rank {known:,}: reports lie near the truth, but the frequencies of all {size:,} values "
-            'are not identified; estimate.frequencies(…, method="bounds") gives their ranges, and generalised response '
+            'are not identified; the method "bounds" gives their ranges, and generalised response '
             "(mechanism = randomized-response) is the one to take when frequencies are wanted"
         )
     elif known is None:

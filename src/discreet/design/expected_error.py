@@ -225,7 +225,7 @@ def _notes(channel: Floats, losses: Floats, prior: Floats) -> tuple[str, ...]:
         notes.append("the report does not depend on the truth at all: nothing can be learned from it")
     elif rank < size:
         notes.append(
-            f"the channel has rank {rank} of {size}: frequencies are not identified; "
-            'estimate.frequencies(…, method="bounds") gives their ranges'
+            f'the channel has rank {rank} of {size}: frequencies are not identified; the method "bounds" gives their '
+            "ranges"
         )
     return tuple(notes)

@@ -31,7 +31,7 @@ from discreet.design.label_criteria import (
 )
 from discreet.design.minimax import EdgeProblem
 from discreet.design.result import Alternative, Design, Optimality
-from discreet.errors import DesignError, PrivacyError
+from discreet.errors import Argument, DesignError, PrivacyError
 from discreet.mechanisms import BinaryResponse, ChannelResponse
 from discreet.mechanisms.rounding import checked_delta, checked_epsilon
 from discreet.privacy.bounds import exp_bounds
@@ -107,7 +107,7 @@ def label(
     if rows is None or assumed is None:
         return _without_assumptions(epsilon, delta, reports, covariates is None)
     if delta == 0 and reports == 4:
-        raise PrivacyError("reports=4 needs delta > 0; with delta = 0 two reports are already optimal")
+        raise PrivacyError(Argument("reports=4"), " needs delta > 0; with delta = 0 two reports are already optimal")
     problem = label_problem(thinned(rows), assumed, link, criterion)
     if _is_range(coefficients):
         found = _anywhere(epsilon, delta, problem, reports)
@@ -153,8 +153,10 @@ def _without_assumptions(
         return replace(found, notes=(note, *found.notes))
     missing = "covariates" if no_covariates else "coefficients"
     raise DesignError(
-        f"with delta > 0 the best two-report design depends on the regression: give {missing} (a guess or a range), "
-        "use reports=4, which is best for all of them, or split off a pilot"
+        f"with delta > 0 the best two-report design depends on the regression: give {missing} (a guess "
+        "or a range), use ",
+        Argument("reports=4"),
+        ", which is best for all of them, or split off a pilot",
     )
 
 

@@ -28,7 +28,7 @@ import numpy as np
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.design.honesty_power import exact_power
-from discreet.errors import DesignError, PrivacyError
+from discreet.errors import Argument, DesignError, PrivacyError
 from discreet.mechanisms import BinaryResponse
 from discreet.privacy import Guarantee
 
@@ -168,7 +168,7 @@ def detect_cheating(
     epsilon = arguments.number(epsilon, "epsilon", PrivacyError, above=0, most=20)
     level = arguments.number(level, "level", DesignError, least=_LEAST, below=0.5)
     if power <= level:
-        raise DesignError(f"power must be above the level, {level:g}")
+        raise DesignError(Argument("power"), f" must be above the level, {level:g}")
     largest = math.tanh(epsilon / 2)
     truthful = largest / 2 if truthful is None else arguments.number(truthful, "truthful", DesignError, above=0)
     mirrored = arguments.flag(mirrored, "mirrored", DesignError)

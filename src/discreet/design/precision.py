@@ -16,7 +16,7 @@ from discreet.design.power.aim import Aim, Conduct
 from discreet.design.power.aim import finite as written_out
 from discreet.design.power.power import people_for
 from discreet.design.result import Design
-from discreet.errors import DesignError
+from discreet.errors import Argument, DesignError
 from discreet.mechanisms import FiniteMechanism, ZeroInflatedLaplace
 from discreet.mechanisms.cyclic import CyclicInverse
 from discreet.mechanisms.finite import MAX_MATRIX
@@ -97,7 +97,9 @@ def sample_size(
     quantile = _quantile(level)
     if isinstance(margin, Aim):
         if prevalence is not None:
-            raise DesignError("prevalence goes with a margin; what is to be found says itself how frequent it is")
+            raise DesignError(
+                Argument("prevalence"), " goes with a margin; what is to be found says itself how frequent it is"
+            )
         return people_for(margin, written_out(mechanism), power, level, conduct)
     width = arguments.number(margin, "margin", DesignError, above=0)
     mechanism = _finite(mechanism)
@@ -283,7 +285,7 @@ def _checked_frequencies(prevalence: ArrayLike, truths: int) -> NDArray[np.float
         values = np.array([1 - float(values), float(values)])
     if values.shape != (truths,) or np.any(~(values >= 0)) or abs(values.sum() - 1) > 1e-9:
         raise DesignError(
-            "prevalence must be a number between 0 and 1 for two values, "
-            f"or {truths} frequencies that sum to 1, one per value"
+            Argument("prevalence"),
+            f" must be a number between 0 and 1 for two values, or {truths} frequencies that sum to 1, one per value",
         )
     return values

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arguments import Floats
-from discreet.errors import EstimationError
+from discreet.errors import Argument, EstimationError
 from discreet.estimate import display
 from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.independence import IndependenceTest
@@ -23,8 +23,8 @@ from discreet.estimate.result_table import Column, Ends, ResultTable, interval_h
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Cells that are read as a grid, more are a list; and columns that fit side by side on a terminal.
-_GRID, _ACROSS = 120, 3
+#: Cells that are read as a grid; more are a list.
+_GRID = 120
 #: A test is about how the population came about, of which the population itself is a sample.
 _NO_CORRECTION = (
     "the finite-population correction is not used in the test: it asks how the population came about, not about those "
@@ -110,7 +110,8 @@ class CellTable(Result):
         """A test of independence, with what is to be said of it; refused about the table of those who reported."""
         if self.target == "table":
             raise EstimationError(
-                'independence is a statement about a population; make the cross-table with target="population"'
+                "independence is a statement about a population; make the cross-table with ",
+                Argument('target="population"'),
             )
         found = test()
         return found if self.cells.evidence.finite is None else replace(found, notes=(*found.notes, _NO_CORRECTION))
@@ -164,10 +165,9 @@ class CellTable(Result):
     def _grid(self, level: float, method: str | None) -> ResultTable:
         """Rows down, columns across, layers below each other; in every cell the estimate and its interval.
 
-        A table that is much wider than long is turned, so that it fits a terminal.
+        What is too wide for a terminal goes on below, with the labels of the rows again.
         """
-        wide = len(self.shape) == 2 and self.shape[1] > max(2 * self.shape[0], _ACROSS)
-        across, sides = (0, [1]) if wide else (1, [0, *range(2, len(self.shape))])
+        across, sides = 1, [0, *range(2, len(self.shape))]
         places = [range(self.shape[side]) for side in sides]
         down = [tuple(reversed(back)) for back in product(*reversed(places))]  # the first side runs fastest
         written = self._written(level, method)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.domains import FiniteDomain
-from discreet.errors import EstimationError, NotIdentifiedError
+from discreet.errors import Argument, EstimationError, NotIdentifiedError
 from discreet.estimate.moments import MAX_COVARIANCE, conditional_variances
 from discreet.estimate.profile_likelihood import General, Profile, Symmetric, TwoValues
 from discreet.estimate.simplex import Fit, channel_fit, uniform_fit
@@ -156,16 +156,21 @@ class Channels:
             design = f'the design "{self.names[position]}" does not' if self.names else "the design does not"
         named = "; ".join(self._listed(group) for group in groups)
         if self.only_together and position is not None:
-            way_out = "The designs do so only together, which is enough for frequencies but not here"
+            way_out = ["The designs do so only together, which is enough for frequencies but not here"]
         else:
-            bounds = 'method="bounds" gives the range of each; or m' if len(self.mechanisms) == 1 else "M"
-            way_out = (
-                f"{bounds}erge them into one value, or collect with a design of full rank. "
-                'method="mle" gives one of many equally likely answers, without error bars'
+            bounds = (
+                [Argument('method="bounds"'), " gives the range of each; or m"] if len(self.mechanisms) == 1 else ["M"]
             )
+            way_out = [
+                *bounds,
+                "erge them into one value, or collect with a design of full rank. ",
+                Argument('method="mle"'),
+                " gives one of many equally likely answers, without error bars",
+            ]
         return NotIdentifiedError(
-            f"{design} tell these values apart: {named}; their frequencies cannot be estimated one by one. {way_out}",
-            groups,
+            f"{design} tell these values apart: {named}; their frequencies cannot be estimated one by one. ",
+            *way_out,
+            groups=groups,
         )
 
     def _listed(self, codes: tuple[int, ...]) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from discreet import arguments, limits
 from discreet.arguments import Floats
-from discreet.errors import EstimationError
+from discreet.errors import Argument, EstimationError
 
 
 def row_of(bad: NDArray[np.bool_], first_row: int) -> str:
@@ -26,15 +26,16 @@ def checked_matrix(X: Any, name: str, first_row: int = 0) -> Floats:
     """Covariates: two-dimensional and finite."""
     design = floats(X, name)
     if design.ndim != 2:
-        raise EstimationError(f"{name} must have two dimensions, rows and columns, not {design.ndim}")
+        raise EstimationError(Argument(name), f" must have two dimensions, rows and columns, not {design.ndim}")
     with np.errstate(over="ignore", invalid="ignore"):
         fine = bool(np.isfinite(design.sum()))  # one addition per number; looked at closely only on suspicion
     if not fine and not np.isfinite(design).all():
         bad = ~np.isfinite(design)
         column = int(np.flatnonzero(bad.any(axis=0))[0])
         raise EstimationError(
-            f"{name}: {row_of(np.asarray(bad.any(axis=1)), first_row)}, column {column} is missing or infinite; "
-            "leave out such rows or fill them in first"
+            Argument(name),
+            f": {row_of(np.asarray(bad.any(axis=1)), first_row)}, column {column} is missing or infinite; "
+            "leave out such rows or fill them in first",
         )
     return design
 
@@ -44,7 +45,9 @@ def checked_numbers(values: Any, n: int, name: str, first_row: int = 0) -> Float
     numbers = floats(values, name)
     checked_length(numbers, n, name)
     if not np.isfinite(numbers).all():
-        raise EstimationError(f"{name}: {row_of(np.asarray(~np.isfinite(numbers)), first_row)} is missing or infinite")
+        raise EstimationError(
+            Argument(name), f": {row_of(np.asarray(~np.isfinite(numbers)), first_row)} is missing or infinite"
+        )
     return numbers
 
 
@@ -60,8 +63,9 @@ def checked_weights(values: Any, n: int, first_row: int = 0, name: str = "weight
     usable = (weights >= least) & (weights <= most)
     if not usable.all():
         raise EstimationError(
-            f"{name}: {row_of(~usable, first_row)} must be positive, from {least:g} to {most:g}; leave out rows "
-            "that do not count"
+            Argument(name),
+            f": {row_of(~usable, first_row)} must be positive, from {least:g} to {most:g}; leave out "
+            "rows that do not count",
         )
     return weights
 
@@ -72,7 +76,7 @@ def checked_population_sizes(values: Any, first_row: int, name: str) -> Floats:
     bad = ~(np.isfinite(numbers) & (numbers > 0))
     if bad.any():
         raise EstimationError(
-            f"{name}: {row_of(bad, first_row)} must be a population size, or a sampling fraction of at most 1"
+            Argument(name), f": {row_of(bad, first_row)} must be a population size, or a sampling fraction of at most 1"
         )
     return numbers
 
@@ -82,7 +86,7 @@ def checked_length(values: Any, n: int, name: str) -> Any:
     shape = np.shape(values) if isinstance(values, np.ndarray) else (len(values),)
     if shape != (n,):
         size = f"{shape[0]:,}" if len(shape) == 1 else f"an array of {len(shape)} dimensions"
-        raise EstimationError(f"{name} must have one entry per row: {n:,}, not {size}")
+        raise EstimationError(Argument(name), f" must have one entry per row: {n:,}, not {size}")
     return values
 
 
@@ -112,7 +116,7 @@ def checked_labels(given: Any, n: int, name: str, first_row: int = 0) -> NDArray
     else:
         missing = labels != labels if labels.dtype.kind == "f" else np.zeros(n, bool)  # noqa: PLR0124  # nan
     if missing.any():
-        raise EstimationError(f"{name}: {row_of(missing, first_row)} has no label")
+        raise EstimationError(Argument(name), f": {row_of(missing, first_row)} has no label")
     return labels
 
 
@@ -123,7 +127,7 @@ def checked_names(names: Any, X: Any, columns: int, argument: str = "names") -> 
         names = [f"x{j + 1}" for j in range(columns)] if header is None else list(header)
     chosen = tuple(str(name) for name in arguments.listed(names, argument, EstimationError))
     if len(chosen) != columns:
-        raise EstimationError(f"{argument} must hold one name per column of X: {columns}, not {len(chosen)}")
+        raise EstimationError(Argument(argument), f" must hold one name per column of X: {columns}, not {len(chosen)}")
     if len(set(chosen)) != len(chosen):
-        raise EstimationError(f"{argument} must differ from each other")
+        raise EstimationError(Argument(argument), " must differ from each other")
     return chosen

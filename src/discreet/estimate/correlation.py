@@ -16,6 +16,7 @@ from discreet.estimate.collecting import left_out_note, survey_columns
 from discreet.estimate.intervals import checked_level, two_sided_quantile, two_tails
 from discreet.estimate.linearised_means import ScoreSums
 from discreet.estimate.pair_scores import BothColumns, pair_scores
+from discreet.estimate.repeated import refuse_repeated_columns
 from discreet.estimate.result import Axis, Result, frozen, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
 from discreet.estimate.rows import Rows, is_release
@@ -61,6 +62,7 @@ def correlation(
         raise EstimationError('correlation takes a release and two of its columns: correlation(release, "a", "b")')
     if not isinstance(first, str) or not isinstance(second, str) or first == second:
         raise EstimationError('name two different columns of the release: correlation(release, "a", "b")')
+    refuse_repeated_columns(release, (first, second))
     pair = [scored_column(release, name, None, None, None, None, "correlation") for name in (first, second)]
     aside = survey_columns(release, weights=weights, strata=strata, clusters=clusters, fpc=fpc)
     scores = pair_scores(pair)

@@ -22,6 +22,7 @@ from discreet.estimate.joint.channels import JointChannels, together
 from discreet.estimate.joint.independence import joint_independence_test
 from discreet.estimate.joint.table import JointTable, joint_table
 from discreet.estimate.paired import PairedChannels
+from discreet.estimate.repeated import refuse_repeated
 from discreet.estimate.rows import is_release
 from discreet.estimate.tally import LabelIndex
 
@@ -154,8 +155,12 @@ def _crossed(
         raise EstimationError(
             f"a cross-table of {first.reports:,} × {second.reports:,} reports is over the limit of {_MAX_PAIRS:,} pairs"
         )
+    refuse_repeated(first, second)
     evidence, left_out = collect(release, total, [column_a, column_b], target, **aside)
-    paired = together(first, second) or PairedChannels(first, second)
+    joint = together(first, second)
+    if joint is None:
+        refuse_repeated(first, second, evidence[0][1].counts)
+    paired = joint or PairedChannels(first, second)
     cells = estimate_from(evidence[0][1], paired, target=target, notes=left_out_note(left_out))
     return CrossTab(cells=cells, first=first, second=second, names=names)
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arguments import Floats
-from discreet.errors import EstimationError, NotIdentifiedError
+from discreet.errors import Argument, EstimationError, NotIdentifiedError
 from discreet.estimate.bounded_mean import Support, support_of
 from discreet.estimate.channels import Channels
 from discreet.estimate.m_estimation.box.inside import is_coarse
@@ -124,8 +124,9 @@ class FiniteScores:
             inverse = inverse_for(self._channels, self._pairs)
         except NotIdentifiedError:
             raise EstimationError(
-                "the design identifies the mean but not the squares of the numbers, without which there is no error of "
-                'the mean of this very table: use target="population"'
+                "the design identifies the mean but not the squares of the numbers, without which there is no "
+                "error of the mean of this very table: use ",
+                Argument('target="population"'),
             ) from None
         return np.stack([inverse(pair) for pair in self._pairs], axis=1).reshape(-1, 2, 2)
 

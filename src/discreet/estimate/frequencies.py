@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
-from discreet.errors import EstimationError
+from discreet.errors import Argument, EstimationError
 from discreet.estimate import display
 from discreet.estimate.channels import Channels
 from discreet.estimate.collecting import collect, group_names, left_out_note, survey_columns
@@ -21,6 +21,13 @@ from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.grouped import GroupedFrequencies
 from discreet.estimate.identified import FrequencyBounds, GroupedBounds, bounds_from
 from discreet.estimate.rows import is_release
+
+_NO_CONTAMINATION = (
+    Argument("contamination"),
+    " goes with ",
+    Argument('method="unbiased"'),
+    ", a mean of what the reports count",
+)
 
 
 @overload
@@ -167,7 +174,7 @@ def frequencies(
     arguments.choice(target, "target", ("population", "table"), EstimationError)
     contamination = checked_share(contamination)
     if contamination and method != "unbiased":
-        raise EstimationError('contamination goes with method="unbiased", a mean of what the reports count')
+        raise EstimationError(*_NO_CONTAMINATION)
     aside = {"weights": weights, "strata": strata, "clusters": clusters, "groups": by, "fpc": fpc}
     if counts is not None:
         if any(given is not None for given in (reports, designs, *aside.values())):

@@ -13,7 +13,7 @@ from discreet.errors import EstimationError
 from discreet.estimate.linear_functionals import functional_variances
 from discreet.estimate.quantile_result import Quantiles, quantiles
 from discreet.estimate.spread import Multinomial
-from discreet.estimate.value_numbers import NOBODY_KNOWN, value_names, value_numbers
+from discreet.estimate.value_numbers import NOBODY_KNOWN, order_of_values, value_names, value_numbers
 from discreet.estimate.woodruff import Distribution
 from discreet.mechanisms.inverse import UniformInverse
 
@@ -42,11 +42,8 @@ def frequency_distribution(result: Frequencies, numbers: Floats, p: float, *, li
     listed : bool
         Whether these are all values that there can be; the values of a public column are those that were met.
     """
-    known = np.flatnonzero(~np.isnan(numbers))
-    order = known[np.argsort(numbers[known], kind="stable")]
-    values = numbers[order]
-    if np.any(np.diff(values) == 0):
-        raise EstimationError("two values have the same number, so their order is not known: give different positions")
+    order = order_of_values(numbers)
+    known, values = np.sort(order), numbers[order]
     f = result.estimate[order]
     share = float(f.sum())
     if share <= 0:
@@ -103,5 +100,5 @@ def quantile_of_frequencies(result: Frequencies, p: float, positions: ArrayLike 
         degrees_of_freedom=np.array([result.spread.degrees_of_freedom]),
         target=result.target,
         notes=result.notes,
-        names={} if positions is not None else value_names(labels),
+        names=value_names(labels, positions),
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import EstimationError
+from discreet.errors import Argument, EstimationError
 from discreet.estimate.channels import Channels
 from discreet.estimate.evidence import Evidence
 from discreet.estimate.finite_population import FiniteSample
@@ -93,8 +93,9 @@ def _note_combined(channels: Channels | PairedChannels | JointChannels, target: 
         return
     if target == "table":
         raise EstimationError(
-            "these designs tell the values apart only together, and then the variance given the table is not known; "
-            'use target="population"'
+            "these designs tell the values apart only together, and then the variance given the table is not "
+            "known; use ",
+            Argument('target="population"'),
         )
     told.append(
         "the designs tell all values apart only together: the estimate combines them, and takes the frequencies to be "

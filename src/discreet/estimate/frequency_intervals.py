@@ -96,7 +96,7 @@ def _why_not(result: Frequencies, method: str) -> str | None:
     if result.channels.line is None and result.channels.truths > MAX_RESTRICTED:
         return f"are limited to {MAX_RESTRICTED} values for this kind of design; use wald or chebyshev"
     if method == "score" and result.method == "unbiased" and result.channels.only_together:
-        return 'of designs that tell the values apart only together are for method="mle"; use wald'
+        return 'of designs that tell the values apart only together are for the method "mle"; use wald'
     return None
 
 

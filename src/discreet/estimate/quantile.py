@@ -108,8 +108,9 @@ def quantile(
     except NotIdentifiedError:
         more: dict[str, Any] = {"by": by, "designs": designs, "labels": labels, "target": target}
         bounds: FrequencyBounds | GroupedBounds = frequencies(reports, mechanism, **given, **more, method="bounds")
-        return bounds.quantile(p)
-    return _of_list(release, total, column, channels, numbers, p, target, aside, name, value_names(channels.labels))
+        return bounds.quantile(p, positions=positions)
+    names = value_names(channels.labels, positions)
+    return _of_list(release, total, column, channels, numbers, p, target, aside, name, names)
 
 
 def _kind(reports: Any, mechanism: Any) -> ZeroInflatedLaplace | str:

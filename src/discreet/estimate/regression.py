@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import Literal, overload
 
 from discreet import arguments, limits
-from discreet.errors import EstimationError
+from discreet.errors import Argument, EstimationError
 from discreet.estimate.approaches import Fit, chosen
 from discreet.estimate.collecting import fixed_weights_note
 from discreet.estimate.comparison import Comparison
 from discreet.estimate.comparison import compare as side_by_side
 from discreet.estimate.likelihood.firth import checked_penalty
 from discreet.estimate.likelihood.links import LINKS
+from discreet.estimate.repeated import refuse_repeated_columns
 from discreet.estimate.specification import Specification
 from discreet.manifest import Release
 
@@ -134,15 +135,16 @@ def regression(
     compare = arguments.flag(compare, "compare", EstimationError)
     if tau is not None:
         if family != "quantile":
-            raise EstimationError('tau belongs to family "quantile"')
+            raise EstimationError(Argument("tau"), ' belongs to family "quantile"')
         tau = arguments.number(tau, "tau", EstimationError, above=0, below=1)
     if threshold is not None:
         if family != "huber":
-            raise EstimationError('threshold belongs to family "huber"')
+            raise EstimationError(Argument("threshold"), ' belongs to family "huber"')
         threshold = arguments.number(threshold, "threshold", EstimationError, above=0, most=limits.LARGEST_NUMBER)
     asked = Specification(
         formula, release, family, link, method, _policy(missing), checked_penalty(penalty), tau, threshold
     )
+    refuse_repeated_columns(release, list(dict.fromkeys([asked.outcome, *asked.randomised_predictors])))
     approach = chosen(asked)
     fit = approach.fit(asked)
     if notes := _predictor_notes(asked):

@@ -21,7 +21,7 @@ from discreet import arrow_functions as pc
 from discreet.arguments import Floats
 from discreet.domains.columns import as_arrow
 from discreet.engines import Local
-from discreet.errors import DomainError, EstimationError, ReleaseError
+from discreet.errors import Argument, DomainError, EstimationError, ReleaseError
 from discreet.estimate.checks import checked_length, checked_population_sizes, checked_weights, row_of
 from discreet.estimate.columns import Column
 from discreet.estimate.passes import FarRows, Source, nbytes
@@ -221,8 +221,9 @@ class Rows:
             return given
         if self._release is not None and not self._in_order:
             raise EstimationError(
-                f"{_shown(role)}: an array cannot be matched to the rows of this release, which are in random order; "
-                "name a public column of the release"
+                _shown(role),
+                ": an array cannot be matched to the rows of this release, which are in random order; "
+                "name a public column of the release",
             )
         return checked_length(self._arrow(given, role), self._total, _shown(role))
 
@@ -237,20 +238,21 @@ class Rows:
         try:
             return as_arrow(values)
         except DomainError as error:
-            raise EstimationError(f"{_shown(role)}: {error}") from None
+            raise EstimationError(_shown(role), ": ", error) from None
 
     def _check_public(self, column: str, role: str) -> None:
         if self._release is None:
-            raise EstimationError(f"{_shown(role)} is a column name, which needs a release; give an array")
+            raise EstimationError(_shown(role), " is a column name, which needs a release; give an array")
         if column not in self._release.columns:
-            raise EstimationError(f'{_shown(role)}: the release has no column "{column}"')
+            raise EstimationError(_shown(role), f': the release has no column "{column}"')
         try:
             self._release.block(column)
         except ReleaseError:
             return
         raise EstimationError(
-            f'{_shown(role)}: column "{column}" is private, its entries are randomised reports; use a public column '
-            "(for two private columns, crosstab)"
+            _shown(role),
+            f': column "{column}" is private, its entries are randomised reports; use a public column '
+            "(for two private columns, crosstab)",
         )
 
     def batches(self) -> Iterator[Batch]:
@@ -347,8 +349,9 @@ class Rows:
         if self._missing == "error":
             name, mask = next(iter(masks.items()))
             raise EstimationError(
-                f'column "{name}", {row_of(mask, rows.start)}: the value is missing; missing="drop" leaves '
-                "such rows out and counts them"
+                f'column "{name}", {row_of(mask, rows.start)}: the value is missing; ',
+                Argument('missing="drop"'),
+                " leaves such rows out and counts them",
             )
         return np.asarray(np.logical_or.reduce(list(masks.values())))
 
@@ -387,4 +390,4 @@ def _shown(role: str, given: Mapping[str, Any] | None = None) -> str:
     """A role as the caller knows it: its keyword, or the column that was named for it."""
     if given is not None and isinstance(given[role], str):
         return f'column "{given[role]}"'
-    return "by" if role == "groups" else role
+    return Argument("by" if role == "groups" else role)

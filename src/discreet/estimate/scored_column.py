@@ -191,7 +191,7 @@ def numbers_of(channels: Channels, positions: Any, function: Function | None, na
 def _arguments(channels: Channels, positions: Any, name: str | None) -> NDArray[Any]:
     """What a function is applied to: given positions, numbers, or labels where these are words."""
     labels = [channels.label(code) for code in range(channels.truths)]
-    if positions is None and value_names(channels.labels):
+    if positions is None and value_names(channels.labels, None):
         return np.array(labels, dtype=object)
     try:
         return value_numbers(channels.labels, channels.truths, positions, name)

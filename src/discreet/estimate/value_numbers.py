@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
 from discreet.arguments import Floats
@@ -91,10 +91,18 @@ def place_notes(labels: Any, given: ArrayLike | None) -> tuple[str, ...]:
     return ("the values are words in an order: their places 0, 1, 2, … stand for them; positions give other numbers",)
 
 
-def value_names(labels: Any) -> dict[float, Any]:
+def order_of_values(numbers: Floats) -> NDArray[np.int64]:
+    """Codes of the values with a number, from the smallest to the largest; values with the same number are refused."""
+    order = np.argsort(numbers, kind="stable")[: np.count_nonzero(~np.isnan(numbers))]
+    if np.any(np.diff(numbers[order]) == 0):
+        raise EstimationError("two values have the same number, so their order is not known: give different positions")
+    return order
+
+
+def value_names(labels: Any, given: ArrayLike | None) -> dict[float, Any]:
     """What a value is called, by its number, for ordered values that are words; empty where numbers say it all."""
     domain = labels.inner if isinstance(labels, WithBlank) else labels
-    if not isinstance(domain, (Binary, Ordinal)):
+    if given is not None or not isinstance(domain, (Binary, Ordinal)):
         return {}
     names = {float(number): domain.label(code) for code, number in enumerate(value_numbers(domain, domain.size))}
     return names if any(isinstance(name, str) for name in names.values()) else {}

@@ -24,6 +24,9 @@ from discreet.arguments import Floats
 #: Up to this many values every one is tested, beyond it the ends are found by halving.
 _EACH = 1024
 
+#: A share that is reached exactly may be missed by so much when weights are added up.
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True, kw_only=True)
 class Distribution:
@@ -49,7 +52,7 @@ class Distribution:
     @property
     def estimate(self) -> float:
         """Where it crosses zero."""
-        crossed = np.flatnonzero(_rising(self.excess) >= 0)
+        crossed = np.flatnonzero(_rising(self.excess) >= -_ROUNDING)
         return float(self.values[crossed[0]] if crossed.size else self.values[-1])
 
     def interval(self, quantile: float) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet import limits
-from discreet.errors import InputError
+from discreet.errors import Argument, InputError
 from discreet.files.opening import ordinary_content, reading
 
 #: A dotted key of more parts than tables may be deep; the parser of TOML takes the square of their number.
@@ -90,7 +90,9 @@ def path_inside(folder: Path, name: str, key: str, error: type[InputError], *, o
         raise error(f"{key}: there is no file of this name") from None
     if not outside and not inside:
         raise error(
-            f"{key}: the file must lie in the folder of the plan, or below it; outside_files=True allows others"
+            f"{key}: the file must lie in the folder of the plan, or below it; ",
+            Argument("outside_files=True"),
+            " allows others",
         )
     return path
 

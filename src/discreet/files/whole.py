@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from discreet import arguments
-from discreet.errors import ReleaseError, SystemFailureError
+from discreet.errors import Argument, ReleaseError, SystemFailureError
 from discreet.files.lock import Lock, holder
 
 #: A writer that tidies a folder holds the locks of other names for a moment; one that writes takes longer.
@@ -123,7 +123,7 @@ def is_same_file(one: Path, other: Path) -> bool:
 
 def already_there(path: Path) -> ReleaseError:
     """The sentence for a file that was not to be replaced."""
-    return ReleaseError(f"{path} exists already; overwrite=True replaces it")
+    return ReleaseError(f"{path} exists already; ", Argument("overwrite=True"), " replaces it")
 
 
 def temporary_path(output: Path) -> Path:

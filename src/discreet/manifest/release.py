@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ import pyarrow as pa
 from discreet import arguments
 from discreet.engines import Engine, Local
 from discreet.engines.local import available_cores
-from discreet.errors import ManifestError, ReleaseError
+from discreet.errors import Argument, ManifestError, ReleaseError
 from discreet.manifest.additions import described
 from discreet.manifest.blocks import Block
 from discreet.manifest.canonical_form import ColumnForm, column_forms
@@ -25,7 +26,7 @@ from discreet.manifest.replacing import steadily
 from discreet.manifest.storage import read_csv_manifest, read_parquet_manifest
 from discreet.manifest.survey import Survey
 from discreet.manifest.tables import ParquetTable, TableFile, file_table, rows_per_batch
-from discreet.mechanisms import Mechanism
+from discreet.mechanisms import FiniteMechanism, Mechanism
 from discreet.plain_text import one_line
 from discreet.privacy import Guarantee
 
@@ -127,7 +128,9 @@ class Release:
         """
         file = arguments.path(path, "path", ReleaseError)
         if engine is not None and not isinstance(engine, Engine):
-            raise ReleaseError(f"engine must be engines.Local() or engines.Spark(session), not {type(engine).__name__}")
+            raise ReleaseError(
+                Argument("engine"), f" must be engines.Local() or engines.Spark(session), not {type(engine).__name__}"
+            )
         opened: Self = steadily(file, lambda: cls._open(file, engine))
         return opened
 
@@ -253,6 +256,8 @@ class Release:
             raise ReleaseError(
                 f'column "{column}" was asked under designs that differ by "{block.by}"; use block("{column}").designs'
             )
+        if block.memoised and isinstance(block.mechanism, FiniteMechanism):
+            return block.mechanism.memoised_for(json.dumps([column, block.truths_of(column).to_dict()], sort_keys=True))
         return block.mechanism
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:

@@ -19,7 +19,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from discreet import files, limits
-from discreet.errors import ReleaseError, SystemFailureError
+from discreet.errors import Argument, ReleaseError, SystemFailureError
 
 #: Bytes of CSV text handled at once.
 CSV_BLOCK = 1 << 24
@@ -237,19 +237,20 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     except UnicodeEncodeError:
         raise ReleaseError(f"the path of a {kind} file is not UTF-8, so it cannot be opened; rename it") from None
     except UnicodeError:  # also where an encoding needs a mark at the start that is not there
-        raise ReleaseError(_not_this_encoding(path, kind)) from None
+        raise _not_this_encoding(path, kind) from None
     except pa.ArrowMemoryError:
         raise ReleaseError(f"{path.name} is damaged, or needs more memory than this machine has") from None
     except (pa.ArrowException, csv.Error):
         raise ReleaseError(f"{path.name} cannot be read as a {kind} file") from None
 
 
-def _not_this_encoding(path: Path, kind: str) -> str:
+def _not_this_encoding(path: Path, kind: str) -> ReleaseError:
     if kind != "CSV":
-        return f"{path.name} has a column whose name is not UTF-8; rename that column"
-    return (
+        return ReleaseError(f"{path.name} has a column whose name is not UTF-8; rename that column")
+    return ReleaseError(
         f"{path.name} is not a {kind} file in UTF-8, or not in the encoding that is named; say in the plan which it "
-        'is, as in encoding = "latin-1"; a skeleton takes it as encoding="latin-1"'
+        'is, as in encoding = "latin-1"; a skeleton takes it as ',
+        Argument('encoding="latin-1"'),
     )
 
 

@@ -192,7 +192,7 @@ class BipartiteResponse(FiniteMechanism):
             raise NotIdentifiedError(
                 f"the channel does not tell these values apart (by code): {named}; their frequencies cannot be "
                 "estimated one by one: merge them, ask for bounds, or use generalised response",
-                tuple(group for group in groups if len(group) > 1),
+                groups=tuple(group for group in groups if len(group) > 1),
             )
         return dense_inverse(self.weights(), self.denominator)
 

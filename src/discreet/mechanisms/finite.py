@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from bisect import bisect_right
+from copy import copy
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,6 +41,14 @@ class FiniteMechanism(Mechanism):
     epsilon: float | None
     #: Codes handled at once.
     chunk: ClassVar[int] = CHUNK
+    #: Of memoised reports: the column and domain under which they are drawn, the same in every wave.
+    question: str | None = None
+
+    def memoised_for(self, question: str) -> Self:
+        """The same mechanism, marked as one whose reports are memoised for a question; equality does not look at it."""
+        marked = copy(self)
+        object.__setattr__(marked, "question", question)
+        return marked
 
     @property
     @abstractmethod

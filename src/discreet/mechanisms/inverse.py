@@ -162,7 +162,7 @@ def dense_inverse(rows: Rows, denominator: int) -> DenseInverse:
         raise NotIdentifiedError(
             f"the channel does not tell these values apart (by code): {named}; their frequencies cannot be "
             "estimated one by one: merge them, or use a mechanism of full rank",
-            groups,
+            groups=groups,
         )
     used = [y for y in range(len(rows[0])) if any(row[y] for row in rows)]
     if len(rows) <= _EXACT_SIZE and len(used) <= 2 * _EXACT_SIZE:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from discreet import arguments
 from discreet.domains.columns import is_text
-from discreet.errors import ReleaseError
+from discreet.errors import Argument, ReleaseError
 from discreet.files import write_whole
 from discreet.manifest.folder import table_at
 from discreet.manifest.tables import CSV, CsvTable, TableFile, likely_delimiter
@@ -134,16 +134,19 @@ def skeleton(
 
 def _table(path: str | os.PathLike[str], delimiter: str | None, encoding: str | None) -> TableFile:
     file = arguments.path(path, "path", ReleaseError)
-    mark = "," if delimiter is None else checked_delimiter(delimiter, "delimiter")
+    mark = "," if delimiter is None else checked_delimiter(delimiter, Argument("delimiter"))
     code = "utf-8" if encoding is None else checked_encoding(
-        arguments.text(encoding, "encoding", ReleaseError), "encoding"
+        arguments.text(encoding, "encoding", ReleaseError), Argument("encoding")
     )  # fmt: skip
     table = table_at(file, delimiter=mark, encoding=code)
     if not table.text and (delimiter is not None or encoding is not None):
         raise ReleaseError(f"{file.name} is no CSV file: leave out its delimiter and encoding")
     if delimiter is None and isinstance(table, CsvTable) and (likely := likely_delimiter(table.header)) is not None:
-        shown = {"\t": 'a tab: delimiter="\\t"'}.get(likely, f'"{likely}": delimiter="{likely}"')
-        raise ReleaseError(f"{file.name} has one column if commas separate it, but it seems to be separated by {shown}")
+        shown, code = ("a tab", "\\t") if likely == "\t" else (f'"{likely}"', likely)
+        raise ReleaseError(
+            f"{file.name} has one column if commas separate it, but it seems to be separated by {shown}: ",
+            Argument(f'delimiter="{code}"'),
+        )
     return table
 
 

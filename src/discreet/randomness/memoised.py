@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from discreet import arguments
-from discreet.errors import InputError
+from discreet.errors import Argument, InputError
 from discreet.files import read_secret, write_whole
 
 #: Bytes of a key.
@@ -37,13 +37,14 @@ class MemoKey:
         Of a cryptographic generator; never a password.
     """
 
-    __slots__ = ("_secret", "path")
+    __slots__ = ("_kept", "_secret", "path")
 
-    def __init__(self, secret: bytes, path: Path | None = None) -> None:
+    def __init__(self, secret: bytes, path: Path | None = None, *, kept: bool = True) -> None:
         if not isinstance(secret, bytes) or len(secret) != KEY_BYTES:
             raise InputError(f"a key for memoised reports is {KEY_BYTES} random bytes, or the path of a file with one")
         self._secret = secret
         self.path = path
+        self._kept = kept
 
     @classmethod
     def of(cls, key: Any, *, create: bool = False) -> MemoKey:
@@ -53,9 +54,25 @@ class MemoKey:
         if isinstance(key, bytes):
             return cls(key)
         path = arguments.path(key, "key", InputError)
-        if arguments.flag(create, "create", InputError) and not os.path.lexists(path):
-            write_whole(path, f"{secrets.token_hex(KEY_BYTES)}\n".encode(), private=True)
-        return cls._read(path)
+        if not arguments.flag(create, "create", InputError) or os.path.lexists(path):
+            return cls._read(path)
+        made = cls.new(path)
+        made.keep()
+        return made
+
+    @classmethod
+    def new(cls, path: Path) -> MemoKey:
+        """A new key for a file that is not there; ``keep`` writes it, when nothing else can be refused."""
+        if not path.parent.is_dir():
+            raise InputError(f"there is no folder {path.parent}")
+        return cls(secrets.token_bytes(KEY_BYTES), path, kept=False)
+
+    def keep(self) -> None:
+        """Write a new key into its file, which only its owner can read; one that is there stays."""
+        if self._kept or self.path is None:
+            return
+        write_whole(self.path, f"{self._secret.hex()}\n".encode(), private=True)
+        self._kept = True
 
     @classmethod
     def _read(cls, path: Path) -> MemoKey:
@@ -63,7 +80,9 @@ class MemoKey:
         try:
             secret = bytes.fromhex(read_secret(path, 4 * KEY_BYTES, "key", InputError).decode("ascii"))
         except FileNotFoundError:
-            raise InputError(f"there is no key {path}; create=True makes one, to be kept for all waves") from None
+            raise InputError(
+                f"there is no key {path}; ", Argument("create=True"), " makes one, to be kept for all waves"
+            ) from None
         except UnicodeDecodeError:
             raise InputError(refused) from None
         except InputError:

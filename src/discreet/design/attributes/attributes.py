@@ -23,7 +23,7 @@ from discreet.design.attributes.rounding import grouped_law, levelled
 from discreet.design.attributes.threshold_search import ThresholdSearch
 from discreet.design.attributes.unfitted import independent, whole_truth
 from discreet.design.result import Optimality
-from discreet.errors import DesignError, MechanismError, PrivacyError
+from discreet.errors import Argument, DesignError, MechanismError, PrivacyError
 from discreet.mechanisms.joint import JointResponse
 
 METHODS = ("auto", "exact", "lp", "inductive", "kronecker")
@@ -134,7 +134,9 @@ def _inductive(request: Request, pairs: str | Tables, *, allow_raised: bool) -> 
         more = f" and {len(found.raised) - 1} more" if len(found.raised) > 1 else ""
         raise PrivacyError(
             f"the heuristic would raise the level of attribute {i} from {request.epsilons[i]:g} to "
-            f'{found.levels[i]:.4g}{more}, which is less privacy than asked for; use method="exact", or allow_raised'
+            f"{found.levels[i]:.4g}{more}, which is less privacy than asked for; use ",
+            Argument('method="exact"'),
+            ", or allow_raised",
         )
     notes = ["the heuristic does not look at cross-tables"] if pairs != "free" else []
     if found.changed:
@@ -166,7 +168,9 @@ def _lp(request: Request, pairs: str | Tables) -> AttributesDesign:
     if request.count > MAX_PATTERN_ATTRIBUTES:
         raise DesignError(
             f"the linear programme has 2^k variables and is limited to {MAX_PATTERN_ATTRIBUTES} attributes, "
-            f'not {request.count}; method="exact" has no such limit'
+            f"not {request.count}; ",
+            Argument('method="exact"'),
+            " has no such limit",
         )
     tables = pairs
     if isinstance(pairs, str):  # the programme of the paper: every attribute stands for itself

@@ -18,7 +18,7 @@ from discreet.design.budget.mean_variance import worst_mean_variance
 from discreet.design.power.aim import checked_shares
 from discreet.design.result import Design
 from discreet.domains import FiniteDomain
-from discreet.errors import DesignError, NotIdentifiedError
+from discreet.errors import Argument, DesignError, NotIdentifiedError
 from discreet.mechanisms import FiniteMechanism, Mechanism, UnbiasedResponse
 
 #: Levels that are tried: below, mechanisms cannot be told from noise; above, hardly anything is randomised.
@@ -95,7 +95,9 @@ class Target(Wanted):
         object.__setattr__(self, "margin", arguments.number(self.margin, "margin", DesignError, above=0))
         arguments.choice(self.learn, "learn", ("frequencies", "mean"), DesignError)
         if self.learn == "mean" and self.prevalence is not None:
-            raise DesignError("prevalence goes with frequencies; the margin of a mean is for the worst distribution")
+            raise DesignError(
+                Argument("prevalence"), " goes with frequencies; the margin of a mean is for the worst distribution"
+            )
         if self.prevalence is not None:
             object.__setattr__(self, "prevalence", checked_shares(self.prevalence, "prevalence"))
         if self.design is not None and not callable(self.design):
@@ -140,7 +142,7 @@ class Target(Wanted):
         try:
             return margin(mechanism, n, level, self.prevalence, method="unbiased")
         except NotIdentifiedError as error:
-            raise DesignError(f"a margin cannot be promised for this design: {error}") from None
+            raise DesignError("a margin cannot be promised for this design: ", error) from None
 
     def _curve(self, level: float) -> Curve:
         # Margins at other numbers of people follow from those of one person: ∝ 1/√n.

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.design.result import Design
-from discreet.errors import DesignError
+from discreet.errors import Argument, DesignError
 from discreet.mechanisms import FiniteMechanism
 from discreet.mechanisms.finite import MAX_MATRIX
 
@@ -120,7 +120,7 @@ def checked_shares(given: ArrayLike, name: str) -> Any:
     """A frequency, or a list of them."""
     values = arguments.floats(given, name, DesignError)
     if values.ndim > 1 or values.size == 0 or np.any(~((values >= 0) & (values <= 1))):
-        raise DesignError(f"{name} must be a number between 0 and 1, or one frequency per value")
+        raise DesignError(Argument(name), " must be a number between 0 and 1, or one frequency per value")
     return float(values) if values.ndim == 0 else tuple(values.tolist())
 
 
@@ -131,6 +131,6 @@ def distribution(given: ArrayLike, name: str, truths: int) -> Floats:
         values = np.array([1 - float(values), float(values)])
     if values.shape != (truths,) or np.any(~(values >= 0)) or abs(values.sum() - 1) > 1e-9:
         raise DesignError(
-            f"{name} must be a number between 0 and 1 for two values, or {truths} frequencies that sum to 1"
+            Argument(name), f" must be a number between 0 and 1 for two values, or {truths} frequencies that sum to 1"
         )
     return values

@@ -74,7 +74,7 @@ class Coefficient(Aim):
         try:
             link_named(self.link)
         except EstimationError as error:
-            raise DesignError(str(error)) from None
+            raise DesignError(error) from None
         for name, value in (("covariates", x), ("coefficients", beta), ("which", which % len(beta))):
             object.__setattr__(self, name, value)
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.domains.columns import as_arrow
-from discreet.errors import DomainError, EstimationError
+from discreet.errors import Argument, DomainError, EstimationError
 from discreet.estimate.calibration.distances import Distance, Linear, Logit, Raking, Truncated
 from discreet.estimate.calibration.margins import Categories, Margins, read_margins
 from discreet.estimate.calibration.result import Calibration
@@ -184,7 +184,7 @@ def _check_public(release: Any, name: str) -> None:
         known = (
             "a private column, whose entries are randomised" if name in release.columns else "no column of the release"
         )
-        raise EstimationError(f'totals: "{name}" is {known}; totals are of public columns')
+        raise EstimationError(Argument("totals"), f': "{name}" is {known}; totals are of public columns')
 
 
 def _table(given: Any, margins: Margins) -> pa.Table:
@@ -196,10 +196,11 @@ def _table(given: Any, margins: Margins) -> pa.Table:
             columns[name] = as_arrow(given[name])
         except (KeyError, TypeError, IndexError, AttributeError):
             raise EstimationError(
-                f'totals: the table has no column "{name}"; calibrate takes a release, or a table of public columns'
+                Argument("totals"),
+                f': the table has no column "{name}"; calibrate takes a release, or a table of public columns',
             ) from None
         except DomainError as error:
-            raise EstimationError(f'totals: column "{name}": {error}') from None
+            raise EstimationError(Argument("totals"), f': column "{name}": {error}') from None
     if not columns:
         raise EstimationError("totals name no column of the table; calibrate needs one at least")
     rows = len(next(iter(columns.values())))
@@ -240,13 +241,15 @@ def _refuse_empty(sample: CalibrationSample) -> None:
                 label = sample.margins.labels[place + category]
                 if total > 0 and rows == 0:
                     raise EstimationError(
-                        f'totals: nobody in the sample is in "{label}", of which there are {total:,.6g}: put it '
-                        "together with another category"
+                        Argument("totals"),
+                        f': nobody in the sample is in "{label}", of which there are {total:,.6g}: put it together '
+                        "with another category",
                     )
                 if total == 0 and rows > 0:
                     raise EstimationError(
-                        f'totals: "{label}" has a total of 0, and {int(rows):,} rows of the sample are in it: weights '
-                        "must be positive"
+                        Argument("totals"),
+                        f': "{label}" has a total of 0, and {int(rows):,} rows of the sample are in it: weights must '
+                        "be positive",
                     )
         place += part.totals.size
 

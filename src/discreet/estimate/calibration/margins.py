@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from discreet import arguments
 from discreet.arguments import Floats
-from discreet.errors import EstimationError
+from discreet.errors import Argument, EstimationError
 from discreet.estimate.checks import row_of
 from discreet.estimate.scored_column import as_numbers
 from discreet.estimate.tally import LabelIndex
@@ -110,8 +110,9 @@ class Categories(Margin):
         if (places < 0).any():
             unknown = ", ".join(categories[int(np.flatnonzero(places < 0)[0])])
             raise EstimationError(
-                f'totals: {self._name} has the category "{unknown}", of which no total is given; add it, or leave out '
-                "its rows"
+                Argument("totals"),
+                f': {self._name} has the category "{unknown}", of which no total is given; add it, or leave '
+                "out its rows",
             )
         return np.asarray(places[back.ravel()])
 
@@ -148,8 +149,9 @@ class Number(Margin):
         numbers = as_numbers(read(self.column), f'column "{self.column}"')
         if np.isnan(numbers).any():
             raise EstimationError(
-                f'totals: column "{self.column}", {row_of(np.isnan(numbers), first_row)} has no number; weights can be '
-                "calibrated only to what is known of everybody"
+                Argument("totals"),
+                f': column "{self.column}", {row_of(np.isnan(numbers), first_row)} has no number; weights can '
+                "be calibrated only to what is known of everybody",
             )
         return numbers
 
@@ -250,20 +252,24 @@ def read_margins(totals: Any, people: Any = None) -> Margins:
         The number of people.
     """
     if not hasattr(totals, "items"):
-        raise EstimationError('totals must map public columns to what is known: {"region": {"north": 4000, …}}')
+        raise EstimationError(
+            Argument("totals"), ' must map public columns to what is known: {"region": {"north": 4000, …}}'
+        )
     parts: list[Margin] = []
     for key, known in dict(totals.items()).items():
         columns = _columns(key)
         if hasattr(known, "items"):
             parts.append(Categories(columns, _counts(columns, known.items())))
         elif len(columns) > 1:
-            raise EstimationError(f"totals: {_named(columns)} need a total for every combination of their categories")
+            raise EstimationError(
+                Argument("totals"), f": {_named(columns)} need a total for every combination of their categories"
+            )
         else:
             parts.append(Number(columns[0], arguments.number(known, f"totals: {_named(columns)}", EstimationError)))
     if people is not None:
         parts.append(People(arguments.number(people, "people", EstimationError, above=0)))
     if not parts:
-        raise EstimationError("totals are empty: there is nothing to calibrate to")
+        raise EstimationError(Argument("totals"), " are empty: there is nothing to calibrate to")
     _refuse_contradictions(parts)
     found = Margins(tuple(parts))
     if found.totals.size > _MOST:
@@ -275,7 +281,7 @@ def _columns(key: Any) -> tuple[str, ...]:
     names = key if isinstance(key, tuple) else (key,)
     found = tuple(arguments.text(name, "totals: a column", EstimationError) for name in names)
     if not found or len(set(found)) != len(found):
-        raise EstimationError("totals: name different columns")
+        raise EstimationError(Argument("totals"), ": name different columns")
     return found
 
 
@@ -301,11 +307,11 @@ def _counts(columns: tuple[str, ...], items: Iterable[tuple[Any, Any]]) -> dict[
             )
         category = tuple(_text(part.item() if isinstance(part, np.generic) else part) for part in parts)
         if category in counts:
-            raise EstimationError(f'totals: {_named(columns)} has two totals for "{", ".join(category)}"')
+            raise EstimationError(Argument("totals"), f': {_named(columns)} has two totals for "{", ".join(category)}"')
         name = f'totals: {_named(columns)}, "{", ".join(category)}"'
         counts[category] = arguments.number(value, name, EstimationError, least=0)
     if math.fsum(counts.values()) <= 0:
-        raise EstimationError(f"totals: those of {_named(columns)} add up to nothing")
+        raise EstimationError(Argument("totals"), f": those of {_named(columns)} add up to nothing")
     return counts
 
 
@@ -318,8 +324,9 @@ def _refuse_contradictions(parts: Sequence[Margin]) -> None:
         assert people is not None
         if abs(people - first) > _AGREE * first:
             raise EstimationError(
-                f"totals: those of {_what(said[0])} add up to {first:,.6g} people and those of {_what(part)} to "
-                f"{people:,.6g}; they must be of the same people: rescale one of them"
+                Argument("totals"),
+                f": those of {_what(said[0])} add up to {first:,.6g} people and those of {_what(part)} to "
+                f"{people:,.6g}; they must be of the same people: rescale one of them",
             )
 
 

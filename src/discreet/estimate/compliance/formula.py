@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from discreet import arguments
 from discreet import arrow_functions as pc
-from discreet.errors import DomainError, EstimationError
+from discreet.errors import Argument, DomainError, EstimationError
 from discreet.estimate.collecting import dropped_note, fixed_weights_note
 from discreet.estimate.formulas import Matrices, read_formula
 
@@ -54,7 +54,7 @@ def from_release(
     try:
         codes = block.reports.encode(table[sides.outcome], column=sides.outcome)
     except DomainError as error:
-        raise EstimationError(str(error)) from None
+        raise EstimationError(error) from None
     channels = ReleaseColumn(release, sides.outcome).channels
     for label, one in zip(channels.names, channels.mechanisms, strict=True):
         model.design(one, label)
@@ -88,8 +88,9 @@ def _complete(release: Any, names: list[str], outcome: str, block: Any, missing:
         lacking = pc.is_null(table[name], nan_is_null=True).to_numpy()
         if missing == "error" and lacking.any():
             raise EstimationError(
-                f'column "{name}", row {int(np.flatnonzero(lacking)[0])} (counted from 0): the value is missing; '
-                'missing="drop" leaves such rows out and counts them'
+                f'column "{name}", row {int(np.flatnonzero(lacking)[0])} (counted from 0): the value is missing; ',
+                Argument('missing="drop"'),
+                " leaves such rows out and counts them",
             )
         blank |= lacking
     if blank.all():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.domains.columns import as_arrow
-from discreet.errors import EstimationError
+from discreet.errors import Argument, EstimationError
 from discreet.estimate import display
 from discreet.estimate.channels import Channels
 from discreet.estimate.checks import (
@@ -279,7 +279,7 @@ def fit_traits(
     if groups is None:
         raise EstimationError("groups must name the group of every row")
     if len(Z) != n:
-        raise EstimationError(f"second must have one row per row of X: {n:,}, not {len(Z):,}")
+        raise EstimationError(Argument("second"), f" must have one row per row of X: {n:,}, not {len(Z):,}")
     stacked = StackedReports(channels, "groups").stack(codes, checked_length(as_arrow(groups), n, "groups"), 0)
     group = np.searchsorted(channels.offsets, stacked, side="right") - 1
     rows_of = side_by_side(model, channels, evasive)

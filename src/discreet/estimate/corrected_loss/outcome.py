@@ -12,7 +12,7 @@ from discreet import arguments, limits
 from discreet import arrow_functions as pc
 from discreet.arguments import Floats
 from discreet.domains.columns import is_number, is_text
-from discreet.errors import EstimationError
+from discreet.errors import Argument, EstimationError
 from discreet.estimate.corrected_loss.classes import Multinomial, Ordinal
 from discreet.estimate.corrected_loss.families import Family, Linear, Poisson, binary_family
 from discreet.estimate.corrected_loss.robust import IndexFamily
@@ -92,9 +92,9 @@ def outcome_of(
     if link != "logit" and family != "binary":
         raise EstimationError(f'link "{link}" is for a yes/no outcome; family "{family}" has its own')
     if tau is not None and family != "quantile":
-        raise EstimationError("tau belongs to the quantile family")
+        raise EstimationError(Argument("tau"), " belongs to the quantile family")
     if threshold is not None and family != "huber":
-        raise EstimationError("threshold belongs to the huber family")
+        raise EstimationError(Argument("threshold"), " belongs to the huber family")
     if family in _NUMBERS:
         return _of_numbers(name, column, family, tau, threshold, randomised=randomised)
     many = not randomised and len(column) > limits.CATEGORY_LEVELS
@@ -130,8 +130,12 @@ def _of_numbers(
 ) -> Outcome:
     if family == "quantile" and randomised:
         raise EstimationError(
-            f'the randomised outcome "{name}" has {len(column):,} values, and a quantile jumps between them; fit '
-            'its mean (family="linear") or its classes (family="ordinal")'
+            f'the randomised outcome "{name}" has {len(column):,} values, and a quantile jumps between them; fit its '
+            "mean (",
+            Argument('family="linear"'),
+            ") or its classes (",
+            Argument('family="ordinal"'),
+            ")",
         )
     chosen: Family = Poisson() if family == "poisson" else Linear()
     modelled, levels = f"E({name})", None

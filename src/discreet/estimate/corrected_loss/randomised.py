@@ -91,7 +91,7 @@ class RandomisedColumn:
         try:
             reports = self.reports.encode(table[self.name].combine_chunks(), column=self.name)
         except DomainError as error:
-            raise EstimationError(str(error)) from None
+            raise EstimationError(error) from None
         if self.by is None:
             return narrow(reports, self.codes)
         index = DesignIndex(self.designs, self.by)

@@ -56,7 +56,7 @@ def right_inverse(mechanism: FiniteMechanism, counts: Floats, column: str) -> Fl
     try:
         inverse = mechanism.inverse.as_matrix()  # refuses truths that cannot be told apart
     except NotIdentifiedError as error:
-        raise NotIdentifiedError(f'column "{column}": {error}', error.groups) from None
+        raise NotIdentifiedError(f'column "{column}": ', error, groups=error.groups) from None
     if inverse.shape[0] == inverse.shape[1]:
         return np.ascontiguousarray(inverse.T)
     return _least_variance(mechanism.matrix(), counts)

@@ -209,9 +209,9 @@ class GroupedBounds(_Grouped[FrequencyBounds]):
         """The range of the mean in every group."""
         return self.each(lambda one: one.mean(level, positions))
 
-    def quantile(self, q: float = 0.5, level: float = 0.95) -> Ranges:
+    def quantile(self, q: float = 0.5, level: float = 0.95, positions: ArrayLike | None = None) -> Ranges:
         """The range of a quantile in every group."""
-        return self.each(lambda one: one.quantile(q, level))
+        return self.each(lambda one: one.quantile(q, level, positions))
 
     def functional(self, scores: ArrayLike, level: float = 0.95) -> Ranges:
         """The range of ``Σ_x scores_x f_x`` in every group."""

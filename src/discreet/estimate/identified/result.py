@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.domains import FiniteDomain
-from discreet.errors import EstimationError
+from discreet.errors import Argument, EstimationError
 from discreet.estimate import display, intervals
 from discreet.estimate.channels import Channels
 from discreet.estimate.evidence import Evidence
@@ -23,7 +23,7 @@ from discreet.estimate.identified.ranges import Identified, Possible, Programme
 from discreet.estimate.identified.region import share_region
 from discreet.estimate.result import SHARES, Axis, Result, frozen, written_interval
 from discreet.estimate.result_table import Ends, ResultTable, labels
-from discreet.estimate.value_numbers import value_numbers
+from discreet.estimate.value_numbers import order_of_values, value_numbers
 from discreet.mechanisms import FiniteMechanism
 
 #: Each range takes two linear programmes in as many unknowns as there are values.
@@ -170,36 +170,47 @@ class FrequencyBounds(Result):
             raise EstimationError("the range of a mean needs a number for every value, and the blank has none")
         return self._range("mean", numbers, level)
 
-    def quantile(self, q: float = 0.5, level: float = 0.95) -> Range:
+    def quantile(self, q: float = 0.5, level: float = 0.95, positions: ArrayLike | None = None) -> Range:
         """The range of a quantile: the smallest value that at least the share q of people do not exceed.
 
-        Values are taken in code order. With F_k the share of people up to value k, the quantile is at least the
-        first k where F_k *can* reach q, and at most the first where it *must*.
+        Values are ordered by their numbers, as for the mean, or by given positions, which are then the ends of the
+        range; people without a number do not count. With F_k the share of people up to the k-th value, the quantile is
+        at least the first value where F_k *can* reach q, and at most the first where it *must*.
         """
         level = intervals.checked_level(level)
         q = arguments.number(q, "q, the share of a quantile,", EstimationError, above=0, below=1)
-        label = self.channels.label
+        numbers = value_numbers(self.channels.labels, self.channels.truths, positions, self.column)
+        order = order_of_values(numbers)
 
-        def named(codes: tuple[int | None, int | None]) -> tuple[Any, Any]:
-            first, last = (math.nan if code is None else label(code) for code in codes)
-            return first, last
+        def named(place: int | None) -> Any:
+            if place is None:
+                return math.nan
+            return self.channels.label(int(order[place])) if positions is None else float(numbers[order[place]])
+
+        def ends(programme: Programme) -> tuple[Any, Any]:
+            can, must = self._quantile(programme, order, q)
+            return named(can), named(must)
 
         def at_level(level: float) -> tuple[Any, Any]:
-            return named(self._quantile(self._possible(level), q))
+            return ends(self._possible(level))
 
-        inner = named(self._quantile(self._without_sampling, q))
+        inner = ends(self._without_sampling)
         return self._as_range(f"quantile at {q:g}", inner, *at_level(level), level, at_level)
 
-    def _quantile(self, programme: Programme, q: float) -> tuple[int | None, int | None]:
-        size = self.channels.truths
+    def _quantile(self, programme: Programme, order: NDArray[np.int64], q: float) -> tuple[int | None, int | None]:
+        """Places in the order: of the first value up to which the share q can lie, and of the first where it must."""
 
-        def up_to(k: int) -> Floats:
-            return (np.arange(size) <= k).astype(float)
+        def beyond(k: int) -> Floats:
+            """Of those with a number, the share up to the k-th value less the share q: linear in the frequencies."""
+            scores = np.zeros(self.channels.truths)
+            scores[order] = -q
+            scores[order[: k + 1]] += 1.0
+            return scores
 
-        if math.isnan(programme.least(up_to(0))):
+        if math.isnan(programme.least(beyond(0))):
             return None, None
-        can = _first(size, lambda k: -programme.least(-up_to(k)) >= q - _POINT)
-        must = _first(size, lambda k: programme.least(up_to(k)) >= q - _POINT)
+        can = _first(order.size, lambda k: -programme.least(-beyond(k)) >= -_POINT)
+        must = _first(order.size, lambda k: programme.least(beyond(k)) >= -_POINT)
         return can, must
 
     def _labels(self) -> Any:
@@ -265,9 +276,9 @@ def bounds_from(
     if evidence.n == 0:
         raise EstimationError("there are no reports to estimate from (n = 0)")
     if len(channels.mechanisms) > 1:
-        instead = 'use method="mle" or "unbiased"' if channels.is_identified() else "ask for the rows of one design"
+        instead = 'use "mle" or "unbiased"' if channels.is_identified() else "ask for the rows of one design"
         raise EstimationError(
-            f'method = "bounds" works with one design; these rows were asked under several; {instead}'
+            Argument('method="bounds"'), f" works with one design; these rows were asked under several; {instead}"
         )
     if channels.truths > MAX_VALUES or channels.reports > MAX_VALUES:
         raise EstimationError(
@@ -278,7 +289,7 @@ def bounds_from(
     fitted = channels.fit(weights).frequencies
     told = [*notes, *evidence.notes]
     if channels.is_identified():
-        told.append('the channel tells all values apart: method="unbiased" gives each frequency with its error bar')
+        told.append('the channel tells all values apart: the method "unbiased" gives each frequency with its error bar')
     else:
         told.append(
             "the channel does not tell all values apart: ranges hold for every distribution that goes with the "

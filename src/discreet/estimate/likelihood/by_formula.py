@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from discreet.errors import EstimationError
+from discreet.errors import Argument, EstimationError
 from discreet.estimate import rows as reader
 from discreet.estimate.channels import Channels
 from discreet.estimate.columns import ReleaseColumn
@@ -52,8 +52,9 @@ def randomised_predictor(asked: Specification) -> PredictorRegression:
     """A public outcome given public predictors and one randomised answer."""
     if not read_terms(asked.sides.predictors).intercept:
         raise EstimationError(
-            "the likelihood of a randomised predictor has a model of its truth with the same terms, which needs the "
-            'intercept; keep it, or use method="corrected"'
+            "the likelihood of a randomised predictor has a model of its truth with the same terms, which "
+            "needs the intercept; keep it, or use ",
+            Argument('method="corrected"'),
         )
     family = asked.family
     if family == "auto":
@@ -64,7 +65,7 @@ def randomised_predictor(asked: Specification) -> PredictorRegression:
             f'not "{asked.link}"'
         )
     if family == "linear" and asked.link is not None:
-        raise EstimationError("link belongs to a yes/no outcome; a linear model has none")
+        raise EstimationError(Argument("link"), " belongs to a yes/no outcome; a linear model has none")
     column, matrices = ReleaseColumn(asked.release, asked.randomised_predictors[0]), asked.matrices()
     outcome = asked.outcome_numbers(family)
     source = _rows(asked, ReadClasses(asked.formula, asked.missing, matrices, column.column, outcome))
@@ -81,11 +82,11 @@ def _supposed(column: str, family: str, *, blanks: bool) -> list[str]:
     errors = "errors to be normal with the same spread for everybody, and the " if family == "linear" else ""
     told = (
         f'the likelihood takes the {errors}true answers "{column}" to follow a logit on the other predictors; where '
-        'that does not hold its intervals miss, and method="corrected" does not need it'
+        'that does not hold its intervals miss, and the method "corrected" does not need it'
     )
     without = (
-        f'people whose true "{column}" is missing are in the model, with an effect of their own; method="corrected" is '
-        "about the others"
+        f'people whose true "{column}" is missing are in the model, with an effect of their own; the method '
+        '"corrected" is about the others'
     )
     return [told, without] if blanks else [told]
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from discreet import arguments
 from discreet.arguments import Floats
-from discreet.errors import EstimationError
+from discreet.errors import Argument, EstimationError
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.objective import Objective, Terms
 from discreet.estimate.likelihood.rows import Rows
@@ -40,7 +40,7 @@ _STEP = 1e-4
 def checked_penalty(penalty: str | None) -> str | None:
     """None, or the name of a penalty that exists."""
     if penalty is not None and (not isinstance(penalty, str) or penalty not in PENALTIES):
-        raise EstimationError(f'penalty must be "firth" or None, not {arguments.shown(penalty)}')
+        raise EstimationError(Argument("penalty"), f' must be "firth" or None, not {arguments.shown(penalty)}')
     return penalty
 
 

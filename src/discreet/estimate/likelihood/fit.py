@@ -28,7 +28,7 @@ from discreet.estimate.passes import Source
 _HIGHER = 1e-3
 _STEP_FITS_BETTER = (
     "so many reports are noise that a step function of the covariates fits them better; "
-    'interval(method="score") does not use the maximum, and penalty="firth" draws it back'
+    'the interval "score" does not use the maximum, and the penalty "firth" draws it back'
 )
 
 
@@ -197,8 +197,8 @@ def finish(
         status = "not converged: the search ended at a stationary point that is no maximum"
     if found.direction is not None:
         notes.append(
-            'Wald intervals say nothing here and profile intervals are too short; use interval(method="score"), or a '
-            'penalised fit (penalty="firth")'
+            'Wald intervals say nothing here and profile intervals are too short; use the interval "score", or a '
+            'penalised fit (penalty "firth")'
         )
     elif found.local:
         notes.append(_STEP_FITS_BETTER if advice is None else advice)

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from discreet.arguments import Floats
-from discreet.errors import EstimationError
+from discreet.errors import Argument, EstimationError
 
 #: e^37 already sends exp(−e^η) to zero, long before e^η overflows.
 _LARGE = 700.0
@@ -170,4 +170,4 @@ def link_named(name: str) -> Link:
     try:
         return LINKS[name]
     except (KeyError, TypeError):
-        raise EstimationError(f"link must be one of {', '.join(LINKS)}, not {name!r}") from None
+        raise EstimationError(Argument("link"), f" must be one of {', '.join(LINKS)}, not {name!r}") from None

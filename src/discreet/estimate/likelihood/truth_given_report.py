@@ -43,7 +43,7 @@ class Reporting:
         try:
             return np.asarray(self.reports.encode(told), np.int64)
         except DomainError as error:
-            raise EstimationError(f'column "{self.column}": {error}') from None
+            raise EstimationError(f'column "{self.column}": ', error) from None
 
     def given(self, rows: Any) -> Floats:
         """Probabilities (rows, truths) of the reports that were made."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from discreet import arrow_functions as pc
 from discreet.arguments import Floats
-from discreet.errors import EstimationError
+from discreet.errors import Argument, EstimationError
 from discreet.estimate.columns import ReleaseColumn
 from discreet.estimate.m_estimation.fit import m_estimate
 from discreet.estimate.m_estimation.losses import Check, Huber
@@ -59,7 +59,7 @@ def numeric_predictors(asked: Specification) -> MEstimate:
 def _loss(asked: Specification, family: str) -> Any:
     """The loss of a family."""
     if asked.link is not None and family != "binary":
-        raise EstimationError(f'link belongs to a yes/no outcome; family "{family}" has none')
+        raise EstimationError(Argument("link"), f' belongs to a yes/no outcome; family "{family}" has none')
     if family == "binary":
         if asked.link not in _LINKS:
             raise EstimationError(f'numeric predictors with noise go with link logit or probit, not "{asked.link}"')

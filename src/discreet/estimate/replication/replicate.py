@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet import arguments
 from discreet.arguments import Floats
-from discreet.errors import DiscreetError, EstimationError
+from discreet.errors import Argument, DiscreetError, EstimationError
 from discreet.estimate import display
 from discreet.estimate.calibration import Calibration
 from discreet.estimate.identified import FrequencyBounds, GroupedBounds, Range, Ranges
@@ -128,7 +128,7 @@ def _refuse(full: Any, method: str) -> None:
             "for it without replication, for the range with its sampling error"
         )
     if isinstance(full, Quantiles) and method == "jackknife":
-        raise EstimationError('the jackknife does not work for quantiles; use method="bootstrap"')
+        raise EstimationError("the jackknife does not work for quantiles; use ", Argument('method="bootstrap"'))
 
 
 def _notes(release: Release, sets: Replicates, method: str, found: Floats) -> tuple[str, ...]:
@@ -165,7 +165,9 @@ def _replicates(
         scale = survey.replicate_scale if scale is None else scale
     if weights is not None:
         if method == "auto" or count is not None:
-            raise EstimationError('weights go with the method that made them, as in method="bootstrap", and no number')
+            raise EstimationError(
+                "weights go with the method that made them, as in ", Argument('method="bootstrap"'), ", and no number"
+            )
         return _given(release, method, weights, scale), method
     if scale is not None or method == "brr":
         raise EstimationError("brr and scale are for replicate weights that are given: name their columns in weights")

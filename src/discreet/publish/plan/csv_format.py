@@ -19,7 +19,7 @@ def read_delimiter(top: Section) -> str | None:
 def checked_delimiter(value: object, name: str) -> str:
     """A delimiter that a reader of CSV can take: one character of ASCII, no quote, no line end."""
     if not isinstance(value, str) or len(value) != 1 or not value.isascii() or value in '"\r\n\0':
-        raise PlanError(f'{name} must be one character, such as ";" or a tab, and no quote or line end')
+        raise PlanError(name, ' must be one character, such as ";" or a tab, and no quote or line end')
     return value
 
 
@@ -40,5 +40,5 @@ def checked_encoding(value: str, name: str) -> str:
         or not getattr(found, "_is_text_encoding", True)
         or found.name in ("idna", "punycode", "undefined")
     ):
-        raise PlanError(f'{name} must name a character encoding, such as "utf-8", "latin-1" or "cp1252"')
+        raise PlanError(name, ' must name a character encoding, such as "utf-8", "latin-1" or "cp1252"')
     return found.name

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from typing import Any
 
 from discreet import limits
 from discreet.arguments import shown
-from discreet.errors import InputError, PlanError
+from discreet.errors import Argument, InputError, PlanError
 from discreet.mechanisms.procedures import PARAMETERS
 from discreet.plain_text import has_control
 
@@ -113,16 +112,13 @@ def at(path: str) -> Iterator[None]:
     except PlanError:
         raise
     except InputError as error:
-        raise PlanError(f"{path}: {_in_keys(str(error))}") from None
+        raise PlanError(f"{path}: {error.worded(_as_key)}") from None
 
 
-def _in_keys(message: str) -> str:
-    """Arguments of Python in the words of a plan: symmetric=True is ``symmetric = true`` there."""
-    return re.sub(r'\b([a-z_]+)=(True|False|"[^"]*"|\d[\d.]*)', lambda found: _as_key(*found.groups()), message)
-
-
-def _as_key(name: str, value: str) -> str:
-    return f"{name} = {value.lower() if value in ('True', 'False') else value}"
+def _as_key(argument: Argument) -> str:
+    """An argument of Python in the words of a plan: symmetric=True is ``symmetric = true`` there."""
+    name, given, value = argument.partition("=")
+    return f"{name} = {value.lower() if value in ('True', 'False') else value}" if given else name
 
 
 class Section:

@@ -20,7 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.errors import BudgetError, ReleaseError
+from discreet.errors import Argument, BudgetError, ReleaseError
 from discreet.files.whole import writing
 from discreet.manifest import Column, Manifest, Release, composed_guarantee
 from discreet.manifest.additions import Addition, total_rows_per_person, total_security
@@ -43,9 +43,11 @@ CAVEAT = "with which of its additions a row was released"
 def check_appending(output: Any, *, overwrite: bool) -> None:
     """Appending needs a folder that is there, and replaces nothing."""
     if overwrite:
-        raise ReleaseError("append=True adds to a release and overwrite=True replaces it; choose one")
+        raise ReleaseError(
+            Argument("append=True"), " adds to a release and ", Argument("overwrite=True"), " replaces it; choose one"
+        )
     if output is None:
-        raise ReleaseError("append=True needs the folder of the release that is added to")
+        raise ReleaseError(Argument("append=True"), " needs the folder of the release that is added to")
     path = Path(output)
     if path.suffix != "" or path.is_file():
         raise ReleaseError(
@@ -75,8 +77,9 @@ class Earlier:
         guarantee = found._guarantee([*(one.rows_per_person for one in found.additions), budget.rows_per_person])
         if budget.epsilon is not None and not guarantee.fits(budget.epsilon, budget.delta):
             raise BudgetError(
-                f"whoever is in all {len(found.additions) + 1} additions has {guarantee.summary()}, but budget allows "
-                f"ε = {budget.epsilon!r}, δ = {budget.delta!r}; allow more in the plan, or release apart"
+                f"a person who is in all {len(found.additions) + 1} additions has {guarantee.summary()}, but budget "
+                f"allows ε = {budget.epsilon!r}, δ = {budget.delta!r}; allow more in the plan, or do not release this "
+                "table: a release of its own adds as much to the person's total ε"
             )
         return found
 
@@ -186,7 +189,10 @@ class Earlier:
                     f'column "{name}" is {new.field(name).type} in the table and {self.schema.field(name).type} in '
                     f"{self._name}; give it the same type"
                 )
-        raise ReleaseError(f"{self._name} was written with other types than this version writes; release apart")
+        raise ReleaseError(
+            f"{self._name} was written with other types than this version writes; write a release of its own, "
+            "which adds as much to the total ε of a person who is in both"
+        )
 
     def _check_signature(self, key: SigningKey | None) -> None:
         """What somebody signed is signed again by the same, or left alone."""
@@ -194,7 +200,9 @@ class Earlier:
         if signature is None:
             return
         if key is None or key.public.hex != signature.public_key:
-            raise ReleaseError(f"{self._name} is signed; add to it with the key that it was signed with: signing_key=…")
+            raise ReleaseError(
+                f"{self._name} is signed; add to it with the key that it was signed with: ", Argument("signing_key=…")
+            )
         if not PublicKey.from_hex(signature.public_key).verifies(self.release.document, signature):
             raise ReleaseError(f"{self._name} was changed after it was signed; nothing is added to it")
 

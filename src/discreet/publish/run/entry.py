@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
@@ -72,6 +72,15 @@ class Entry:
     def counts(self) -> bool:
         """Whether its guarantee is spent: unless it was undone, somebody could have seen the reports."""
         return self.state != "abandoned"
+
+    def spends_on(self, source: Fingerprint, columns: Sequence[str] | None) -> bool:
+        """Whether it was about the same truth, and counts."""
+        if not self.counts:
+            return False
+        if self.source.path == source.path:
+            return True
+        copy = source.size >= 0 and (self.source.size, self.source.modified) == (source.size, source.modified)
+        return copy and (columns is None or not set(columns).isdisjoint(self.columns))
 
     def in_state(self, state: State) -> Self:
         """The same entry later."""

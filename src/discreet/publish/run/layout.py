@@ -28,7 +28,7 @@ from discreet import arrow_functions as pc
 from discreet.domains import Domain, FiniteDomain
 from discreet.domains.buffers import array_of, blanks_of, numbers_of
 from discreet.domains.columns import is_text
-from discreet.errors import DomainError, ReleaseError
+from discreet.errors import Argument, DomainError, ReleaseError
 from discreet.manifest import Block
 from discreet.manifest.blocks import Cells
 from discreet.manifest.reading import decoded, report_type
@@ -194,8 +194,9 @@ class Layout:
         for block in self.plan.blocks:
             if block.memoised and not after_memoising:
                 raise ReleaseError(
-                    'repeat = "memoise" needs its key: randomness=Randomness.memoised(key), and is for '
-                    "releases on one machine"
+                    'repeat = "memoise" needs its key: ',
+                    Argument("randomness=Randomness.memoised(key)"),
+                    ", and is for releases on one machine",
                 )
             if block.collected or block.memoised:
                 continue

@@ -22,11 +22,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from discreet import arguments
-from discreet.errors import DiscreetError, ReleaseError, SystemFailureError
+from discreet.errors import Argument, DiscreetError, ReleaseError, SystemFailureError, Worded
 from discreet.files import refuse_other_kinds
 from discreet.files.whole import create_private
 from discreet.privacy import Guarantee
 from discreet.publish.run.entry import Entry, Fingerprint, State
+from discreet.publish.run.places import refuse_place
 from discreet.publish.run.text_ledger import is_text_ledger, read_text_ledger
 
 if TYPE_CHECKING:
@@ -67,13 +68,13 @@ CREATE TABLE IF NOT EXISTS waves (
 _CONTENTS = """
 CREATE TABLE IF NOT EXISTS contents (release TEXT NOT NULL, name TEXT NOT NULL, digest TEXT NOT NULL)
 """
-_ANOTHER = 'choose another with ledger="FILE"'
+_ANOTHER = ("choose another with ", Argument('ledger="FILE"'))
 _FIELDS = ("release", "state", "path", "size", "modified", "title", "plan", "columns", "spent", "time")
 _SELECT = f"SELECT {', '.join(_FIELDS)} FROM releases"
 _INSERT = f"INTO releases ({', '.join(_FIELDS)}) VALUES ({', '.join('?' * len(_FIELDS))})"
 
 
-class LedgerWarning(UserWarning):
+class LedgerWarning(Worded, UserWarning):
     """The same truth was released before, or the ledger could not be read or written in full."""
 
 
@@ -107,10 +108,8 @@ class Ledger:
         try:
             state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
         except RuntimeError:
-            raise SystemFailureError(
-                'there is no home folder to keep the ledger in; say where with ledger="FILE", or keep none with '
-                "ledger=None"
-            ) from None
+            where = ("there is no home folder to keep the ledger in; say where with ", _ANOTHER[1])
+            raise SystemFailureError(*where, ", or keep none with ", Argument("ledger=None")) from None
         folder = Path(state) / "discreet"
         return cls(folder / "ledger.sqlite", folder / "ledger.jsonl")
 
@@ -124,9 +123,9 @@ class Ledger:
         if isinstance(ledger, (str, os.PathLike)):
             path = arguments.path(ledger, "ledger", ReleaseError)
             if not path.name:
-                raise ReleaseError("ledger must be the name of a file")
+                raise ReleaseError(Argument("ledger"), " must be the name of a file")
             return cls(path)
-        raise ReleaseError(f'ledger must be "default", a path or None, not {type(ledger).__name__}')
+        raise ReleaseError(Argument("ledger"), f' must be "default", a path or None, not {type(ledger).__name__}')
 
     def entries(self) -> tuple[Entry, ...]:
         """All entries, in the order in which the releases started."""
@@ -147,7 +146,7 @@ class Ledger:
             columns is taken to be a copy.
         """
         source = Fingerprint.of(path)
-        return tuple(entry for entry in self.entries() if _spends_on(entry, source, columns))
+        return tuple(entry for entry in self.entries() if entry.spends_on(source, columns))
 
     def begin(self, entry: Entry) -> tuple[Entry, ...]:
         """Write down that a release starts, and return the earlier ones of the same truth."""
@@ -156,7 +155,7 @@ class Ledger:
             near = f"{_SELECT} WHERE path = ? OR (size = ? AND modified = ?) ORDER BY number"
             found = self._read(book, near, (source.path, source.size, source.modified))
             book.execute(f"INSERT {_INSERT}", _row(entry))
-        return tuple(earlier for earlier in found if _spends_on(earlier, source, entry.columns))
+        return tuple(earlier for earlier in found if earlier.spends_on(source, entry.columns))
 
     def begin_wave(self, entry: Entry, wave: Wave) -> dict[str, Guarantee]:
         """Write down a wave, and return the earlier ones that count under its key: what each spent on other blocks.
@@ -233,7 +232,7 @@ class Ledger:
         try:
             yield
         except sqlite3.Error as error:
-            raise SystemFailureError(self._sentence(error)) from None
+            raise self._failure(error) from None
         except OSError as error:
             if isinstance(error, SystemFailureError):
                 raise
@@ -241,19 +240,34 @@ class Ledger:
                 f"the ledger {self.path} cannot be written ({error.strerror}); choose another, or none"
             ) from None
 
+    def check(self) -> None:
+        """Refuse a ledger that could not be written to; nothing is written, and a missing one is not made."""
+        with _ONE_THREAD, self._speaking():
+            refuse_place(self.path.parent)
+            if self.path.exists():
+                with contextlib.closing(sqlite3.connect(self.path, timeout=0, isolation_level=None)) as book:
+                    _wait_for_turn(book)
+                    self._is_new(book)
+
     def _set_up(self, book: sqlite3.Connection) -> None:
-        """Make the tables of a new ledger; refuse what is not a ledger, or a newer one."""
-        mark, version = (book.execute(f"PRAGMA {what}").fetchone()[0] for what in ("application_id", "user_version"))
-        if mark == _APPLICATION and version <= _VERSION:
+        """Make the tables of a new ledger."""
+        if not self._is_new(book):
             return
-        if mark == _APPLICATION:
-            raise SystemFailureError(f"the ledger {self.path} is from a newer version of discreet; install it")
-        if book.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
-            raise SystemFailureError(f"{self.path} is not a ledger of discreet; {_ANOTHER}")
         for statement in _TABLES.split(";"):
             book.execute(statement)
         book.execute(f"PRAGMA application_id = {_APPLICATION}")
         book.execute(f"PRAGMA user_version = {_VERSION}")
+
+    def _is_new(self, book: sqlite3.Connection) -> bool:
+        """Whether there is nothing in it; what is not a ledger, or a newer one, is refused."""
+        mark, version = (book.execute(f"PRAGMA {what}").fetchone()[0] for what in ("application_id", "user_version"))
+        if mark == _APPLICATION and version <= _VERSION:
+            return False
+        if mark == _APPLICATION:
+            raise SystemFailureError(f"the ledger {self.path} is from a newer version of discreet; install it")
+        if book.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
+            raise SystemFailureError(f"{self.path} is not a ledger of discreet; ", *_ANOTHER)
+        return True
 
     def _take_over(self, book: sqlite3.Connection) -> int:
         """Import the text ledger of earlier versions, once, and again only if one of them wrote to it since.
@@ -275,17 +289,18 @@ class Ledger:
         book.execute("INSERT OR REPLACE INTO imports VALUES (?, ?, ?)", (now.path, now.size, now.modified))
         return damaged
 
-    def _sentence(self, error: sqlite3.Error) -> str:
+    def _failure(self, error: sqlite3.Error) -> SystemFailureError:
         """What is wrong with the ledger, and what to do."""
         match getattr(error, "sqlite_errorcode", 0) & 0xFF:  # the rest of the code is a detail
             case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-                return f"the ledger {self.path} is held by another program; end that, or {_ANOTHER}"
+                said: tuple[str, ...] = ("is held by another program; end that, or ", *_ANOTHER)
             case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:
-                return f"the ledger {self.path} is damaged or is no ledger; restore it, or {_ANOTHER}"
+                said = ("is damaged or is no ledger; restore it, or ", *_ANOTHER)
             case sqlite3.SQLITE_FULL:
-                return f"the ledger {self.path} cannot be written (no space left); make room, or choose another"
+                said = ("cannot be written (no space left); make room, or choose another",)
             case _:
-                return f"the ledger {self.path} cannot be written ({error}); {_ANOTHER}, or none with ledger=None"
+                said = (f"cannot be written ({error}); ", *_ANOTHER, ", or none with ", Argument("ledger=None"))
+        return SystemFailureError(f"the ledger {self.path} ", *said)
 
 
 class Spending:
@@ -353,8 +368,8 @@ class Spending:
             self._ledger.end(self._entry, state)
         except SystemFailureError as error:
             if state == "done":
-                message = f"the release was made, and the ledger knows it only as started: {error}"
-                warnings.warn(message, LedgerWarning, stacklevel=4)
+                made = LedgerWarning("the release was made, and the ledger knows it only as started: ", error)
+                warnings.warn(made, stacklevel=4)
 
 
 def _wait_for_turn(book: sqlite3.Connection) -> None:
@@ -384,13 +399,3 @@ def _row(entry: Entry) -> tuple[Any, ...]:
     data = entry.to_dict()
     lists = {name: json.dumps(data[name]) for name in ("columns", "spent")}
     return tuple((data | lists)[name] for name in _FIELDS)
-
-
-def _spends_on(entry: Entry, source: Fingerprint, columns: Sequence[str] | None) -> bool:
-    """Whether an entry was about the same truth, and counts."""
-    if not entry.counts:
-        return False
-    if entry.source.path == source.path:
-        return True
-    copy = source.size >= 0 and (entry.source.size, entry.source.modified) == (source.size, source.modified)
-    return copy and (columns is None or not set(columns).isdisjoint(entry.columns))

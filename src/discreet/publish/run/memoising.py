@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from discreet import arrow_functions as pc
 from discreet.domains.columns import without_dictionary
-from discreet.errors import ReleaseError
+from discreet.errors import Argument, ReleaseError
 from discreet.files import refuse_inputs
 from discreet.manifest import Block
 from discreet.manifest.blocks import Cells, JointBlock
@@ -32,7 +32,9 @@ def checked_memo(plan: Plan, key: MemoKey | None, output: Path | None) -> MemoKe
     """The key of a plan with memoised blocks; one without the other is refused."""
     repeats = any(block.memoised for block in plan.blocks)
     if repeats and key is None:
-        raise ReleaseError('the plan says repeat = "memoise", which needs its key: randomness=Randomness.memoised(key)')
+        raise ReleaseError(
+            'the plan says repeat = "memoise", which needs its key: ', Argument("randomness=Randomness.memoised(key)")
+        )
     if key is not None and not repeats:
         raise ReleaseError('a key for memoised reports is given, but no block of the plan says repeat = "memoise"')
     if key is not None and key.path is not None and output is not None:

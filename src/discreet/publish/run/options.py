@@ -9,7 +9,7 @@ from typing import Any
 from discreet import arguments
 from discreet.engines import Local
 from discreet.engines.local import available_cores
-from discreet.errors import ReleaseError
+from discreet.errors import Argument, ReleaseError
 from discreet.manifest.signature import SigningKey
 from discreet.publish.plan import Plan
 from discreet.publish.run.ledger import Ledger
@@ -29,7 +29,9 @@ def local_engine(engine: Any, workers: Any) -> Local:
     if engine is None:
         return Local(workers or available_cores())
     if not isinstance(engine, Local):
-        raise ReleaseError(f"engine must be engines.Local() or engines.Spark(session), not {type(engine).__name__}")
+        raise ReleaseError(
+            Argument("engine"), f" must be engines.Local() or engines.Spark(session), not {type(engine).__name__}"
+        )
     return engine if workers is None else Local(workers)
 
 
@@ -38,7 +40,7 @@ def signing_key_of(given: Any) -> SigningKey | None:
     if given is None or isinstance(given, SigningKey):
         return given
     if not isinstance(given, (str, os.PathLike)):
-        raise ReleaseError(f"signing_key must be a path or a SigningKey, not {type(given).__name__}")
+        raise ReleaseError(Argument("signing_key"), f" must be a path or a SigningKey, not {type(given).__name__}")
     return SigningKey.read(given)
 
 

@@ -6,18 +6,15 @@ import os
 from dataclasses import replace
 from typing import Any
 
-from discreet import arguments
-from discreet.engines import Engine, Spark
+from discreet.engines import Engine
 from discreet.errors import ReleaseError
 from discreet.manifest import Release
 from discreet.manifest.signature import SigningKey
 from discreet.publish.plan import Plan
-from discreet.publish.run.appending import check_appending
-from discreet.publish.run.ledger import Ledger
-from discreet.publish.run.options import check_progress, local_engine, signing_key_of
+from discreet.publish.run.prepare import prepare
 from discreet.publish.run.work import Progress, Work
 from discreet.publish.run.writing import open_output
-from discreet.randomness import Randomness, resolve
+from discreet.randomness import Randomness
 
 
 def release(
@@ -88,30 +85,28 @@ def release(
     LedgerWarning
         The same truth was released before, and spends again.
     """
-    overwrite = arguments.flag(overwrite, "overwrite", ReleaseError)
-    safe_csv = arguments.flag(safe_csv, "safe_csv", ReleaseError)
-    if arguments.flag(append, "append", ReleaseError):
-        check_appending(output, overwrite=overwrite)
-    check_progress(progress)
-    key, book = signing_key_of(signing_key), Ledger.choose(ledger)
-    chance = resolve(randomness)
-    kind: type[Work] = Work
-    if isinstance(engine, Spark):
-        from discreet.publish.run.spark_work import SparkWork, spark_source
-
-        source, engine, kind = spark_source(engine, source), None, SparkWork
-    here = local_engine(engine, workers)
-    work = kind.open(source, plan, output, overwrite=overwrite, book=book, key=key)
-    work.engine, work.appends = here, append
-    chance = work.remember(chance)
-    if safe_csv:
-        work.make_spreadsheet_safe()
-    with work.open_output(overwrite=overwrite, key=key) as target:
-        spending = work.spending(book)
+    ready = prepare(
+        source,
+        plan,
+        output,
+        randomness,
+        overwrite,
+        progress,
+        engine=engine,
+        workers=workers,
+        append=append,
+        ledger=ledger,
+        safe_csv=safe_csv,
+        signing_key=signing_key,
+    )
+    work = ready.work
+    with work.open_output(overwrite=overwrite, key=ready.key) as target:
+        spending = work.spending(ready.book)
         try:
             if spending is not None:
                 spending.begin()
-            result = work.publish(target, chance, progress, key)
+            work.keep_memory()
+            result = work.publish(target, ready.chance, progress, ready.key)
         except BaseException:
             target.discard()
             if spending is not None and target.committed:

@@ -125,7 +125,7 @@ def _designs(spec: RowDesigns, source: Source) -> dict[str, BinaryResponse]:
                 found[key] = spec.mechanism(cells)
             except InputError as error:
                 row = first_row + pc.index(keys, key).as_py()
-                raise ReleaseError(f"row {row} (counted from 0): {error}") from None
+                raise ReleaseError(f"row {row} (counted from 0): ", error) from None
         # Many more ways of writing than designs: these columns hold something else.
         if len(found) > 10 * limits.ROW_DESIGNS:
             raise ReleaseError(

@@ -100,9 +100,19 @@ class SparkWork(Work):
 
     def open_output(self, *, overwrite: bool, key: SigningKey | None = None) -> Output:
         """A folder; nothing else can be written by many machines."""
-        if self.output is None or self.output.suffix != "":
-            raise ReleaseError("on Spark the output is a folder: give a path without a file ending")
+        if self.output is None:
+            raise _not_a_folder()
+        self._refuse_file()
         return super().open_output(overwrite=overwrite, key=key)
+
+    def refuse_output(self, *, overwrite: bool, key: SigningKey | None = None) -> None:
+        """What opening the output would refuse."""
+        self._refuse_file()
+        super().refuse_output(overwrite=overwrite, key=key)
+
+    def _refuse_file(self) -> None:
+        if self.output is not None and self.output.suffix != "":
+            raise _not_a_folder()
 
     def remember(self, chance: Randomness) -> Randomness:
         """Memoised reports are made on one machine."""
@@ -178,3 +188,7 @@ class SparkWork(Work):
                 "person = … and rows_per_person = 1 in [budget], or write the frame to a folder and give that"
             )
         return self._table.engine.by_key(frame, person)
+
+
+def _not_a_folder() -> ReleaseError:
+    return ReleaseError("on Spark the output is a folder: give a path without a file ending")

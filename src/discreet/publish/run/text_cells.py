@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from discreet.domains import Domain, FiniteDomain
 from discreet.domains.columns import is_text
-from discreet.errors import ReleaseError
+from discreet.errors import Argument, ReleaseError
 from discreet.manifest.canonical_form import is_bytes
 from discreet.publish.run.csv_text import spreadsheet_safe
 from discreet.publish.run.layout import Layout
@@ -37,7 +37,9 @@ def check_spreadsheet_safe(layout: Layout) -> None:
         )
     for name in plan.public:
         if is_bytes(layout.released.field(name).type):
-            raise ReleaseError(f'column "{name}" holds bytes, which safe_csv=True cannot mark; make it text')
+            raise ReleaseError(
+                f'column "{name}" holds bytes, which ', Argument("safe_csv=True"), " cannot mark; make it text"
+            )
 
 
 def marked(batch: pa.RecordBatch, public: tuple[str, ...]) -> pa.RecordBatch:

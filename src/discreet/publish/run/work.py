@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from discreet.engines import Local
 from discreet.engines.ahead import Beside
-from discreet.errors import ReleaseError
+from discreet.errors import Argument, ReleaseError
 from discreet.manifest import Column, Manifest, Release
 from discreet.manifest.canonical_form import column_forms
 from discreet.manifest.digest import ContentDigest
@@ -29,14 +30,16 @@ from discreet.publish.run.answers import AnswersReadWarning, sentence
 from discreet.publish.run.appending import AppendedOutput, Earlier
 from discreet.publish.run.arrangement import CountedRows
 from discreet.publish.run.batching import rebatched
+from discreet.publish.run.commit import writing
 from discreet.publish.run.entry import Entry, Fingerprint
-from discreet.publish.run.folder_output import FolderOutput, with_files
+from discreet.publish.run.folder_output import FolderOutput, refuse_folder, with_files
 from discreet.publish.run.label_design import with_labels_designed
 from discreet.publish.run.layout import Layout
 from discreet.publish.run.ledger import Ledger, Spending
 from discreet.publish.run.memoising import MEMOISED_SOURCE, Wave, checked_memo, names_of_people
 from discreet.publish.run.options import inputs_of
 from discreet.publish.run.persons import PersonCounter
+from discreet.publish.run.places import refuse_place
 from discreet.publish.run.plain import PublicTypes
 from discreet.publish.run.recognition import TruthDigest, read_key
 from discreet.publish.run.row_designs import with_designs_read
@@ -47,7 +50,7 @@ from discreet.publish.run.targets import check_output
 from discreet.publish.run.text_cells import check_csv_labels, check_spreadsheet_safe, marked
 from discreet.publish.run.uniqueness import NearlyUnique, NearlyUniqueWarning
 from discreet.publish.run.uniqueness import sentence as unique_sentence
-from discreet.publish.run.writing import Output, open_output
+from discreet.publish.run.writing import Output, holding, open_output
 from discreet.randomness import Randomness
 from discreet.randomness.memoised import MemoKey
 from discreet.randomness.stream import has_cipher
@@ -99,7 +102,7 @@ class Work:
         """Everything that can be refused before a row is read."""
         chosen = as_plan(plan)
         if output is not None and not isinstance(output, (str, os.PathLike)):
-            raise ReleaseError(f"output must be a path, not {type(output).__name__}")
+            raise ReleaseError(Argument("output"), f" must be a path, not {type(output).__name__}")
         chosen.check_budget()
         chosen, source = with_designs_read(with_labels_designed(chosen, source), source)
         chosen.check_budget()
@@ -125,9 +128,14 @@ class Work:
     def make_spreadsheet_safe(self) -> None:
         """Mark public text on the way out; what cannot be marked, because it is looked up, is refused."""
         if not self._writes_csv:
-            raise ReleaseError("safe_csv is for an output in CSV")
+            raise ReleaseError(Argument("safe_csv"), " is for an output in CSV")
         check_spreadsheet_safe(self.layout)
         self._spreadsheet_safe = True
+
+    def keep_memory(self) -> None:
+        """Write down a new key of memoised blocks, before the first report is made with it."""
+        if self._memo is not None:
+            self._memo.keep()
 
     def remember(self, chance: Randomness) -> Randomness:
         """Keep the key of memoised blocks, and return what everything else is drawn from."""
@@ -155,6 +163,20 @@ class Work:
         if self.output is not None and self.output.suffix == "":
             return FolderOutput(self.output, self.layout.released, self.layout.coded, overwrite=overwrite)
         return open_output(self.output, self.layout.released, self.layout.blanks, overwrite=overwrite)
+
+    def refuse_output(self, *, overwrite: bool, key: SigningKey | None = None) -> None:
+        """What opening the output would refuse; nothing is opened or made."""
+        if self.output is None:
+            return
+        if self.appends:
+            Earlier.open(self.output, self.layout, key)
+        elif self.output.suffix == "":
+            refuse_folder(self.output, overwrite=overwrite)
+        with writing(self.output):
+            refuse_place(self.output.parent)
+        if not self._writes_csv:
+            with holding():
+                pq.ParquetWriter(pa.BufferOutputStream(), self.layout.released).close()
 
     def encoded(self, progress: Progress | None, then: Step = lambda coded: coded) -> Batches:
         """Checked batches of codes, of a fixed size, or what is made of them in the same step."""
@@ -211,10 +233,15 @@ class Work:
         forms = column_forms(types, self.layout.reports, text=self._writes_csv)
         return ContentDigest(forms) if self.earlier is None else self.earlier.digest(forms)
 
+    @property
+    def spends(self) -> bool:
+        """Whether a ledger takes note: not of what is read from memory and stays there."""
+        return self.source.path is not None or self.output is not None
+
     def spending(self, book: Ledger | None) -> Spending | None:
         """What is to be written down; a table in memory is known by what is in it, once it leaves the memory."""
         path = self.source.path
-        if book is None or (path is None and self.output is None):
+        if book is None or not self.spends:
             return None
         key = read_key() if self.recognises else None
         if key is not None:

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from discreet.arguments import Floats
-from discreet.errors import EstimationError
+from discreet.errors import Argument, EstimationError
 from discreet.estimate.m_estimation.losses.index_loss import IndexLoss, Terms
 from discreet.estimate.m_estimation.smoothing import laplace_mixture
 
@@ -79,7 +79,7 @@ class Check(_Kinked):
 
     def __init__(self, tau: float = 0.5, bandwidth: float = 0.0) -> None:
         if isinstance(tau, bool) or not isinstance(tau, numbers.Real) or not 0 < float(tau) < 1:
-            raise EstimationError(f"tau must be a number strictly between 0 and 1, not {tau!r}")
+            raise EstimationError(Argument("tau"), f" must be a number strictly between 0 and 1, not {tau!r}")
         object.__setattr__(self, "tau", float(tau))
         object.__setattr__(self, "bandwidth", float(bandwidth))
 

@@ -25,8 +25,8 @@ from discreet.estimate.m_estimation.semiparametric.profile import LawProfile
 
 #: What a reader should know of the intervals.
 _INTERVALS = (
-    'intervals are by score tests, which takes seconds with several numbers; method="wald" has estimate ± z standard '
-    "errors at once, which cover less where the law of the numbers is skewed or narrow"
+    'intervals are by score tests, which takes seconds with several numbers; the interval "wald" has estimate ± z '
+    "standard errors at once, which cover less where the law of the numbers is skewed or narrow"
 )
 #: Numbers of the densities of all rows at all points.
 _MOST_NUMBERS = 1 << 25
