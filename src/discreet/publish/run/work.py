@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from discreet.engines import Local
 from discreet.engines.ahead import Beside
 from discreet.errors import Argument, ReleaseError
+from discreet.files.whole import writing
 from discreet.manifest import Column, Manifest, Release
 from discreet.manifest.canonical_form import column_forms
 from discreet.manifest.digest import ContentDigest
@@ -30,7 +31,6 @@ from discreet.publish.run.answers import AnswersReadWarning, sentence
 from discreet.publish.run.appending import AppendedOutput, Earlier
 from discreet.publish.run.arrangement import CountedRows
 from discreet.publish.run.batching import rebatched
-from discreet.publish.run.commit import writing
 from discreet.publish.run.entry import Entry, Fingerprint
 from discreet.publish.run.folder_output import FolderOutput, refuse_folder, with_files
 from discreet.publish.run.label_design import with_labels_designed
