@@ -10,8 +10,8 @@ Run it in an environment of its own, with the version of Spark in question and n
     old/bin/python -m experiments.spark_executor_loss fresh keyed staged
 
 It is no part of the tests: versions that lose rows are refused by ``engines.Spark``. With ``fresh`` Spark 4.1.4
-reported success with 599,820 rows of 600,000: 41,534 lost, 41,354 published more than once, 41,306 of these with different
-reports.
+reported success with 599,820 rows of 600,000: 41,534 lost, 41,354 published more than once, 41,306 of these with
+different reports.
 """
 
 from __future__ import annotations
