@@ -166,3 +166,15 @@ def test_parts_with_different_columns_are_refused(tmp_path):
         pq.write_table(pa.table({name: [1]}), tmp_path / f"part-{number}.parquet")
     with pytest.raises(ReleaseError, match="other columns or types"):
         release(tmp_path, PLAN, tmp_path.parent / "out", engine=engines.Spark(session()))
+
+
+def test_an_error_of_a_task_keeps_its_arguments():
+    """The command line can still name the option after an error has passed through Java."""
+    from discreet.engines.spark import _from_a_task, _refusing
+    from discreet.errors import Argument, EstimationError
+
+    said = EstimationError('column "missing=x": the value is missing; ', Argument('missing="drop"'), " leaves it out")
+    with pytest.raises(EstimationError) as caught, _refusing():
+        raise RuntimeError(f"Py4JJavaError: at org.apache\n{_from_a_task(said)}\n at java")
+    assert caught.value.parts == said.parts
+    assert [isinstance(part, Argument) for part in caught.value.parts] == [False, True, False]

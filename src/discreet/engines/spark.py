@@ -7,6 +7,7 @@ function of a partition's number and rows. Noise comes from streams under the nu
 
 from __future__ import annotations
 
+import json
 import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ import pyarrow as pa
 
 from discreet import errors
 from discreet.engines.engine import Engine, Table
-from discreet.errors import DiscreetError, InputError
+from discreet.errors import Argument, DiscreetError, DomainError, InputError
 
 #: A partition's number and its rows in, other rows out.
 Task = Callable[[int, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -253,7 +254,7 @@ class _Quiet:
         try:
             yield from self._task(number, batches)
         except DiscreetError as error:
-            raise RuntimeError(f"{_MARK} {type(error).__name__}: {error} {_MARK}") from None
+            raise _from_a_task(error) from None
 
 
 class _Each:
@@ -267,7 +268,7 @@ class _Each:
             try:
                 done = [pickle.dumps(self._part(item)) for item in batch.column(1).to_pylist()]
             except DiscreetError as error:
-                raise RuntimeError(f"{_MARK} {type(error).__name__}: {error} {_MARK}") from None
+                raise _from_a_task(error) from None
             yield pa.RecordBatch.from_arrays([batch.column(0), pa.array(done, pa.binary())], names=["place", "item"])
 
 
@@ -288,6 +289,12 @@ class _Added:
             yield pa.RecordBatch.from_arrays(columns, names=["place", "item"])
 
 
+def _from_a_task(error: DiscreetError) -> RuntimeError:
+    """An error in a text that passes through Java, piece by piece: which of them are arguments is kept."""
+    parts = json.dumps([(part, isinstance(part, Argument)) for part in error.parts])
+    return RuntimeError(f"{_MARK} {type(error).__name__}: {parts} {_MARK}")
+
+
 class _refusing:  # noqa: N801  # reads like a statement where it is used
     """What Spark says about a failed job is many lines and may quote a value; one sentence is passed on."""
 
@@ -303,7 +310,8 @@ class _refusing:  # noqa: N801  # reads like a statement where it is used
         ours = _REFUSED.search(str(error))
         if ours is not None:
             raised = getattr(errors, ours[1], errors.ReleaseError)
-            raise raised(ours[2]) from None
+            parts = [Argument(text) if named else text for text, named in json.loads(ours[2])]
+            raise (raised("".join(parts)) if issubclass(raised, DomainError) else raised(*parts)) from None
         unknown = f"Spark could not finish a job ({type(error).__name__}); its log says why"
         raise errors.ReleaseError(self._sentence or unknown) from None
 
