@@ -231,14 +231,16 @@ HERE = locks.machine().partition(b" ")
         (b"1234 elsewhere", 3 * DAY, True),
         (b"1234 elsewhere", 8 * DAY, False),
         (b"1234 " + HERE[2], 0.0, True),  # the same name, and started after this machine was
-        (b"1234 " + HERE[2], time.monotonic() + DAY, HERE[2].startswith(b"localhost")),  # before it was started last
+        (b"1234 " + HERE[2], None, HERE[2].startswith(b"localhost")),  # before it was started last
         (HERE[0] + b" " + HERE[2], 0.0, False),
         (HERE[0] + b" container", 0.0, False),
         (b"", 0.0, False),
     ],
+    ids=["elsewhere", "days ago", "last week", "same name", "before the start", "this machine", "container", "unnamed"],
 )
 def test_what_a_writer_on_another_machine_has_begun_stays(tmp_path, machine, age, alive):
     """Where locks end at the machine, a lock that names another one is believed for a week."""
+    age = time.monotonic() + DAY if age is None else age  # None: before this machine was started
     held_on(tmp_path / ".discreet-their.csv.lock", machine, age)
     temporary_path(tmp_path / "their.csv").write_text("half")
     with claim(tmp_path / "ours.csv"):

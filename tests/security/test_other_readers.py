@@ -298,10 +298,41 @@ def test_a_signature_holds_three_keys(folder, keys, change):
     assert not passes(folder, keys)
 
 
-def test_other_metadata_in_a_signed_file_fails_the_audit(file, keys):
-    """Pandas takes the names of columns from metadata of its own, which nobody signed."""
-    said = {"columns": [{"name": "cheated", "field_name": "age"}], "index_columns": [], "column_indexes": []}
-    with_pairs(file, [*pairs_of(file).items(), (b"pandas", json.dumps(said).encode())])
+PANDAS = {"columns": [{"name": "cheated", "field_name": "age"}], "index_columns": [], "column_indexes": []}
+OTHERS = {
+    "of the file": lambda path: with_pairs(path, [*pairs_of(path).items(), (b"pandas", json.dumps(PANDAS).encode())]),
+    "of the schema": lambda path: in_schema(path, lambda s: s.with_metadata({b"pandas": json.dumps(PANDAS)})),
+    "of a column": lambda path: in_schema(
+        path, lambda s: s.set(0, s.field(0).with_metadata({b"ARROW:extension:name": b"other"}))
+    ),
+}
+
+
+@pytest.mark.parametrize("place", OTHERS)
+def test_other_metadata_in_a_signed_file_fails_the_audit(file, keys, place):
+    """Some programs take the names of columns from metadata that nobody signed."""
+    OTHERS[place](file)
+    assert not passes(file, keys)
+
+
+def test_metadata_of_other_programs_do_not_hinder_an_analyst(tmp_path):
+    """A release that nobody signed, written again with a note, opens; its audit warns."""
+    path = tmp_path / "out.parquet"
+    release(TABLE, PLAN, path, ledger=None)
+    table = pq.read_table(path)
+    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"note": b"mine"}), path)
+    found = {one.subject: one.verdict for one in audit(Release.open(path)).findings}
+    assert (found["file"], found["cells"]) == ("warning", "ok")
+
+
+@pytest.mark.parametrize("option", [{"write_page_index": True}, {"bloom_filter_options": {"age": True}}])
+def test_indexes_in_a_signed_file_fail_the_audit(file, keys, option):
+    """A program that goes by an index of cells would see what the index says."""
+    table = pq.read_table(file)
+    try:
+        pq.write_table(table, file, **option)
+    except TypeError:
+        pytest.skip(f"this version of Arrow does not write {next(iter(option))}")
     assert not passes(file, keys)
 
 

@@ -11,12 +11,14 @@ import pyarrow.parquet as pq
 from discreet.audit.findings import Finding, Verdict
 from discreet.files import ordinary_file
 from discreet.manifest import Release
-from discreet.manifest.footer import ARROW_SCHEMA, Footer
+from discreet.manifest.footer import ARROW_SCHEMA, Footer, described, field_metadata
 from discreet.manifest.storage import KEY
 from discreet.manifest.tables import ParquetTable
 from discreet.plain_text import one_line
 
 SUBJECT = "file"
+#: The number of a column, which Arrow writes when it writes a table again.
+_FIELD_ID = b"PARQUET:field_id"
 
 
 def storage_findings(release: Release) -> list[Finding]:
@@ -26,7 +28,7 @@ def storage_findings(release: Release) -> list[Finding]:
         return []
     with ordinary_file(table.path, same=table.identity) as bare:
         footer = Footer.read(bare)
-    others = sorted(key.decode(errors="replace") for key in footer.pairs.keys() - {KEY, ARROW_SCHEMA})
+    others = [key.decode(errors="replace") for key in sorted(_keys(footer) - {KEY, ARROW_SCHEMA, _FIELD_ID})]
     others += ["indexes of its cells"] if footer.indexed else []
     found = []
     if others:
@@ -39,6 +41,12 @@ def storage_findings(release: Release) -> list[Finding]:
         said = f"{wrong}, so a program that filters rows would leave some out or see others"
         found.append(Finding(SUBJECT, "failure", said))
     return found or [Finding(SUBJECT, "ok", "states nothing about its cells that they contradict")]
+
+
+def _keys(footer: Footer) -> set[bytes]:
+    """All keys under which a file holds metadata: of itself, of its description of the columns, of a column."""
+    schema = described(footer.pairs)
+    return {*footer.pairs, *(schema.metadata or {})}.union(*field_metadata(schema))
 
 
 def _wrong(file: pq.ParquetFile) -> Iterator[str]:

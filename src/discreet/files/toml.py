@@ -78,10 +78,10 @@ def check_received(data: Mapping[str, Any], what: str, error: type[InputError]) 
             raise error(f"{key} must be finite, between -{limits.LARGEST_NUMBER:g} and {limits.LARGEST_NUMBER:g}")
 
 
-def path_inside(folder: Path, name: str, key: str, error: type[InputError], *, outside: bool = False) -> Path:
+def path_inside(folder: Path, name: str, key: str, error: type[InputError], *, outside: bool | None = None) -> Path:
     """The path of a file that received text names under a key, which must lie in a folder or below, links followed.
 
-    ``outside`` allows any place; only the user decides that, never the text.
+    True for ``outside`` allows any place; only the user decides that, never the text. None: the user is not asked.
     """
     try:
         path = folder / name
@@ -89,11 +89,10 @@ def path_inside(folder: Path, name: str, key: str, error: type[InputError], *, o
     except (OSError, RuntimeError, ValueError):  # links in a circle, a zero character
         raise error(f"{key}: there is no file of this name") from None
     if not outside and not inside:
-        raise error(
-            f"{key}: the file must lie in the folder of the plan, or below it; ",
-            Argument("outside_files=True"),
-            " allows others",
-        )
+        where = f"{key}: the file must lie in the folder of the "
+        if outside is None:
+            raise error(where, "file that names it, or below it")
+        raise error(where, "plan, or below it; ", Argument("outside_files=True"), " allows others")
     return path
 
 

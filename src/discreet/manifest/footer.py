@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -66,29 +67,37 @@ class Footer:
         return cls(dict(listed), indexed)
 
 
-def check_copies(pairs: dict[bytes, bytes], key: bytes) -> None:
+def check_copies(pairs: Mapping[bytes, bytes], key: bytes) -> None:
     """Refuse a second manifest in the description of the columns that Arrow keeps, which Arrow shows instead."""
-    described = pairs.get(ARROW_SCHEMA)
-    if described is None:
-        return
-    try:
-        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(described, validate=True)))
-    except (binascii.Error, ValueError, OSError, pa.ArrowException):
-        raise ManifestError("the file is damaged: its description of the columns cannot be read") from None
-    # Compared inside Arrow: as a mapping a key that is there twice would show once.
-    alone = schema.metadata is None or schema.equals(schema.with_metadata({key: pairs[key]}), check_metadata=True)
-    if not alone or any(_has_metadata(field) for field in schema):
+    schema = described(pairs)
+    held = dict(schema.metadata or {})
+    if key in held:
+        held[key] = pairs[key]
+    # Compared inside Arrow: in a mapping a key that is there twice would show once.
+    same = not held or schema.equals(schema.with_metadata(held), check_metadata=True)
+    if not same or any(key in metadata for metadata in field_metadata(schema)):
         raise ManifestError(
-            "the file was changed: the description of its columns holds other metadata than the manifest, which some "
-            "programs show instead"
+            "the file was changed: the description of its columns holds another manifest, which some programs show"
         )
 
 
-def _has_metadata(field: pa.Field) -> bool:
-    """Whether a field, or one inside it, has metadata."""
-    kind = field.type
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(field.metadata) or any(_has_metadata(kind.field(place)) for place in range(kind.num_fields))
+def described(pairs: Mapping[bytes, bytes]) -> pa.Schema:
+    """The description of the columns that Arrow keeps in a footer; empty where there is none."""
+    try:
+        return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(pairs[ARROW_SCHEMA], validate=True)))
+    except KeyError:
+        return pa.schema([])
+    except (binascii.Error, ValueError, OSError, pa.ArrowException):
+        raise ManifestError("the file is damaged: its description of the columns cannot be read") from None
+
+
+def field_metadata(schema: Iterable[pa.Field]) -> Iterator[Mapping[bytes, bytes]]:
+    """The metadata of every field, and of those inside them."""
+    for field in schema:
+        kind = getattr(field.type, "storage_type", field.type)
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        yield field.metadata or {}
+        yield from field_metadata(kind.field(place) for place in range(kind.num_fields))
 
 
 class _Compact:
