@@ -15,6 +15,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from discreet.cli.app import app
+
 SECRET = "xyzzy-unspeakable"
 
 PLAN = """
@@ -363,11 +365,21 @@ def test_interrupting_a_release_leaves_nothing_behind(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk_is_an_environment_error(survey):
-    """No space for the plan: exit code 1 and one sentence."""
+def test_a_full_disk_is_an_environment_error(survey, monkeypatch, capsys):
+    """No space for the plan: exit code 1, one sentence, and no file; a device in its place is a wrong name."""
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(SystemExit) as left:
+        app(["plan", str(survey / "data.csv"), "-o", str(survey / "full.toml")])
+    assert left.value.code == 1
+    assert "No space left" in capsys.readouterr().err
+    assert not (survey / "full.toml").exists()
     done = discreet("plan", "data.csv", "-o", "/dev/full", "--overwrite", folder=survey)
-    assert done.returncode == 1
-    assert "No space left" in done.stderr
+    assert done.returncode == 2
+    assert "not an ordinary file" in done.stderr
 
 
 def test_help_teaches(survey):

@@ -63,7 +63,8 @@ def ordinary_file(
         It is a folder, a pipe, a device, or a link that leads nowhere.
     """
     try:
-        status = os.stat(path)
+        refuse_other_kinds(path, os.stat(path), error)
+        file = os.fdopen(os.open(path, _FLAGS), "rb", buffering)
     except OSError as failure:
         if isinstance(failure, FileNotFoundError) and same is not None:
             raise error(f"{path} was replaced or removed after it was opened; open it again") from None
@@ -72,10 +73,10 @@ def ordinary_file(
         if failure.errno == errno.ELOOP:
             raise error(f"{path} is a link that leads back to itself") from None
         raise
+    except InputError:
+        raise
     except ValueError:  # a zero character, or half of a pair of surrogates
         raise error("a file cannot have this name") from None
-    refuse_other_kinds(path, status, error)
-    file = os.fdopen(os.open(path, _FLAGS), "rb", buffering)
     try:
         status = os.fstat(file.fileno())
         refuse_other_kinds(path, status, error)

@@ -366,7 +366,7 @@ class Spending:
         """Write down how it went; a release that is out is not undone because that fails."""
         try:
             self._ledger.end(self._entry, state)
-        except SystemFailureError as error:
+        except DiscreetError as error:
             if state == "done":
                 made = LedgerWarning("the release was made, and the ledger knows it only as started: ", error)
                 warnings.warn(made, stacklevel=4)
