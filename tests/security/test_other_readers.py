@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 
-import duckdb
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -20,6 +19,12 @@ import pytest
 from discreet import DiscreetError, Plan, Release, release
 from discreet.audit import audit
 from discreet.manifest.signature import new_keys
+from tests.parts import missing
+
+try:
+    import duckdb
+except ImportError:
+    duckdb = None
 
 KEY = b"discreet"
 ROWS = 60
@@ -83,6 +88,8 @@ def rows_seen(path):
     }
     found = {}
     for name, read in readers.items():
+        if duckdb is None and name.startswith("duckdb"):
+            continue
         try:
             table = read()
             rows = table.select(["age", "cheated"]).cast(pa.schema({"age": pa.int64(), "cheated": pa.string()}))
@@ -95,7 +102,8 @@ def rows_seen(path):
 def manifests_seen(path):
     """The manifests that other programs show for a file, by program."""
     inside = [field.metadata or {} for field in pq.read_schema(path)]
-    shown = duckdb.sql(f"SELECT key, value FROM parquet_kv_metadata('{path}')").fetchall()
+    listed = f"SELECT key, value FROM parquet_kv_metadata('{path}')"
+    shown = [] if duckdb is None else duckdb.sql(listed).fetchall()
     return {
         "footer": pq.read_metadata(path).metadata.get(KEY),
         "schema": (pq.read_schema(path).metadata or {}).get(KEY),
@@ -209,6 +217,12 @@ FILES = {
 }
 
 
+def test_duckdb_is_among_the_readers():
+    """One visible line says if it was not tried."""
+    if duckdb is None:
+        missing("DuckDB as a reader of attacked releases", "pip install duckdb")
+
+
 #: What the versions that are installed do not go by; others may.
 UNSEEN = {"schema twice, forged last", "key twice in the schema, forged last"}
 
@@ -219,7 +233,7 @@ def test_a_file_that_shows_something_else_fails_the_audit(file, keys, attack):
     rows, manifests = rows_seen(file), manifests_seen(file)
     assert passes(file, keys)
     FILES[attack](file)
-    assert ((rows_seen(file), manifests_seen(file)) != (rows, manifests)) == (attack not in UNSEEN)
+    assert attack in UNSEEN or (rows_seen(file), manifests_seen(file)) != (rows, manifests)
     assert not passes(file, keys)
 
 
