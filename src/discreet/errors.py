@@ -116,33 +116,34 @@ class DomainError(InputError):
 
     def __init__(
         self,
-        problem: str,
-        *,
+        *problem: str | Worded,
         column: str | None = None,
         row: int | None = None,
         expected: str = "",
         value: Any = None,
     ) -> None:
-        self.problem = problem
+        self._problem = problem
         self.column = column
         self.row = row
         self.expected = expected
         self.value = value
-        super().__init__(self._message())
-
-    def _message(self) -> str:
         where = []
         if self.column is not None:
             where.append(f'column "{self.column}"')
         if self.row is not None:
             where.append(f"row {self.row} (counted from 0)")
-        message = f"{', '.join(where)}: {self.problem}" if where else self.problem
-        return f"{message}; expected {self.expected}" if self.expected else message
+        expects = (f"; expected {self.expected}",) if self.expected else ()
+        super().__init__(*((f"{', '.join(where)}: ",) if where else ()), *problem, *expects)
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, without where."""
+        return "".join(map(str, self._problem))
 
     def at(self, *, column: str | None = None, first_row: int = 0) -> DomainError:
         """The same error, placed in a table: named column, rows shifted by the rows before this batch."""
         return type(self)(
-            self.problem,
+            *self._problem,
             column=self.column if column is None else column,
             row=None if self.row is None else self.row + first_row,
             expected=self.expected,

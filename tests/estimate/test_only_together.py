@@ -118,7 +118,7 @@ def test_what_there_is_not_is_said():
             result.interval(method=method)
     with pytest.raises(EstimationError, match="population"):
         estimated(MINARETS, target="table")
-    with pytest.raises(EstimationError, match='use method="mle" or "unbiased"'):
+    with pytest.raises(EstimationError, match='use "mle" or "unbiased"'):
         estimated(MINARETS, "bounds")
     inside = result.interval()[:, 0] < PUBLISHED
     assert inside.all()

@@ -272,8 +272,9 @@ def test_the_likelihood_ratio_needs_no_starting_error():
 
 def test_cells_of_a_table_are_refused():
     """Pairs of columns have Wald and Chebyshev, and say so."""
-    codes = np.tile([0, 1], 50)
-    table = crosstab_of_reports(codes, codes, GeneralizedResponse(2, 1.0), GeneralizedResponse(2, 1.0))
+    table = crosstab_of_reports(
+        np.tile([0, 1], 50), np.repeat([0, 1], 50), GeneralizedResponse(2, 1.0), GeneralizedResponse(2, 1.0)
+    )
     for method in ("score", "likelihood-ratio"):
         with pytest.raises(EstimationError, match="cells of a table"):
             table.interval(method=method)

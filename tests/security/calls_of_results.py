@@ -128,7 +128,9 @@ def _files() -> Iterator[Call]:
     released = small_release()
     table = pa.table({"a": ["no"], "b": ["x"], "u": [0.5], "age": [1.0], "town": ["n"]})
     writing: dict[str, Any] = {"source": table, "plan": small_plan(), "output": None, "overwrite": False}
-    yield Call("check", publish.check, {**writing, "progress": None})
+    settings = {"engine": None, "workers": 1, "ledger": None, "append": False, "safe_csv": False, "signing_key": None}
+    chance = {"randomness": Randomness.seeded(1)}
+    yield Call("check", publish.check, {**writing, "progress": None, **chance, **settings})
     written = {"delimiter": None, "encoding": None}
     yield Call("columns_of", publish.columns_of, {"path": "missing.csv", **written})
     yield Call("count_rows", publish.count_rows, {"path": "missing.csv"})

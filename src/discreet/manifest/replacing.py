@@ -39,6 +39,8 @@ def steadily(path: Path, open_now: Callable[[], Opened]) -> Opened:
 
 def _state(path: Path) -> tuple[Identity | None, ...]:
     """Which table and manifest lie at a path; a folder that is being replaced is waited for."""
+    if not path.name:  # a folder above, whose name is not written here
+        return (_identity(path), _identity(path / MANIFEST_NAME))
     deadline = time.monotonic() + _GAP_SECONDS
     while not os.path.lexists(path) and replaced_path(path).is_dir():
         if time.monotonic() > deadline:

@@ -245,6 +245,7 @@ class Ledger:
         with _ONE_THREAD, self._speaking():
             refuse_place(self.path.parent)
             if self.path.exists():
+                refuse_other_kinds(self.path, os.stat(self.path), ReleaseError)
                 with contextlib.closing(sqlite3.connect(self.path, timeout=0, isolation_level=None)) as book:
                     _wait_for_turn(book)
                     self._is_new(book)
