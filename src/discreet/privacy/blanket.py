@@ -30,8 +30,8 @@ from discreet.privacy.exact import Rows
 from discreet.privacy.mean_excess import ROUNDING, mean_excess
 from discreet.privacy.trade_off import Pair
 
-#: Truths² × reports up to which all pairs of true answers are compared: seconds, and 130 MB.
-MAX_COMPARED = 1 << 24
+#: Truths² × reports up to which all pairs of true answers are compared: seconds, and 200 MB.
+MAX_COMPARED = 1 << 23
 #: Different pairs of true rows that are compared.
 MAX_PAIRS = 4096
 #: Pairs of numbers in the law of one pair of rows; more are merged.
@@ -134,6 +134,8 @@ def block_of_rows(rows: Rows, denominator: int) -> Block | None:
     keys = ((code[:, None, :] * values.size + code[None, :, :]) * masses.size + mass).reshape(count * count, -1)
     keys.sort(axis=1)
     laws, kind = np.unique(keys, axis=0, return_inverse=True)
+    if len(laws) > MAX_PAIRS:
+        return None
     kind = kind.reshape(count, count)
     exchangeable = kind == kind.T
     np.fill_diagonal(exchangeable, False)
