@@ -153,10 +153,10 @@ def test_merging_the_law_of_many_blocks_raises_the_bound_a_little(monkeypatch):
     """A coarse grid of the pair of numbers gives more than the exact law, and hardly more than a fine one."""
     blocks = [GeneralizedResponse(3, 0.2 + 0.05 * i) for i in range(6)]
     exact = privacy.shuffled(blocks, 10_000)
-    monkeypatch.setattr("discreet.privacy.blanket.MAX_ATOMS", 150)
+    monkeypatch.setattr("discreet.privacy.blanket.MAX_ATOMS", 400)
     coarse = privacy.shuffled(blocks, 10_000)
     assert exact.epsilon < coarse.epsilon < 1.05 * exact.epsilon
-    for epsilon in (0.01, 0.1, 0.5):
+    for epsilon in (0.01, 0.05, 0.1):
         assert coarse.delta_at(epsilon) > exact.delta_at(epsilon)
 
 
@@ -197,7 +197,7 @@ def test_epsilon_and_delta_are_two_readings_of_one_curve():
     file = privacy.shuffled(ChannelResponse([[6, 3, 1], [2, 6, 2], [1, 2, 7]]), 3000, 1e-6)
     assert file.delta_at(file.epsilon) <= 1e-6 < file.delta_at(file.epsilon * (1 - 1e-5))
     assert file.epsilon_at(1e-6) == file.epsilon
-    assert file.delta_at(file.local) == file.delta_at(math.inf) == 0.0
+    assert file.delta_at(file.local) == file.delta_at(math.inf) == 0.0 < file.delta_at(0.99 * file.local)
     assert pickle.loads(pickle.dumps(file)) == file
 
 
@@ -238,7 +238,7 @@ def test_an_explanation_names_reader_operator_and_assumptions():
         "10,000 people in random order",
         "ε = 0.0621",
         "δ = 1e-09",
-        "between 48.4 % and 51.6 %",
+        "wrong for 5 % of the people with another answer detects at most 5.4 % of the people with it",
         "The guarantee of a single report: ε = 1. It holds against the operator who shuffles the rows",
         "Assumed: the operator who shuffles the rows keeps no record of their order",
         "same values in all public columns",

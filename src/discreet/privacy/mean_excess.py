@@ -59,7 +59,7 @@ def mean_excess(chance: Floats, value: Floats, copies: int, roundings: int = 0, 
     slack = (roundings + 8) * ROUNDING * float((chance * (np.abs(tilted) + np.abs(t * value) * (tilted + 1))).sum())
     slack *= 1.01 / math.exp(log_m)
     exponent = copies * (log_m + slack)
-    simple = math.exp(exponent - 1) / (t * copies) * (1 + 1e-12)
+    simple = math.exp(exponent - 1) / (t * copies) * (1 + 1e-12) + math.ulp(0.0)  # never rounded down to 0
     if simple <= enough or exponent < -_LARGEST_EXPONENT:
         return min(alone, simple)
     weight = chance * (tilted + 1) / math.exp(log_m)

@@ -34,6 +34,8 @@ Bound = Literal["own blanket", "universal"]
 MAX_COUNTED = 10**9
 #: Above this local ε nobody is hidden among 10⁹ people, nor among all people who ever lived.
 MAX_LOCAL = 300.0
+#: The false-alarm rate of the attack that ``explain`` describes.
+ATTACK = 0.05
 #: How far ε may lie above the smallest one that the bound allows, relative.
 TOLERANCE = 1e-6
 #: Smaller figures than this are not told apart from it.
@@ -138,8 +140,9 @@ class ShuffledGuarantee:
     def explain(self) -> str:
         """The guarantee in plain words: against whom it holds, and what it assumes."""
         what = "one row of the file (all its private columns together)" if self.unit == "record" else "one answer"
-        low, high = (_percent(end, up=end > 0.5) for end in self.guarantee.belief_after(0.5))
         failure = _figure(self.delta)
+        factor = math.exp(-self.epsilon)  # both limits of the trade-off between false and true alarms
+        detected = min(1 - (1 - ATTACK - self.delta) * factor, ATTACK / factor + self.delta if factor > 0 else 1.0)
         lines = [
             f"What is protected: {what}, against everyone who reads the file.",
             f"The file holds the reports of {self.people:,} people in random order, so that a reader cannot link a "
@@ -147,8 +150,8 @@ class ShuffledGuarantee:
             f"The guarantee of the file (ε = {_figure(self.epsilon)}, δ = {failure}): replacing one person's true "
             f"answer changes the probability of any set of files by a factor of at most {_factor(self.epsilon)}, plus "
             f"{failure}.",
-            f'An attacker who was 50 % sure of "yes" is between {low} and {high} sure after reading the file, except '
-            f"with probability {failure}.",
+            f"An attack with the file: a test for one true answer of a person that is wrong for {ATTACK * 100:g} % of "
+            f"the people with another answer detects at most {_percent(detected, up=True)} of the people with it.",
         ]
         if 0 < self.local <= self.epsilon:
             lines.append("These are too few people: the random order adds nothing to the guarantee of a single report.")
