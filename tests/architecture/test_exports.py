@@ -22,8 +22,8 @@ EXPORTS = {
         Alternative Association AttributesDesign BudgetSplit Coefficient Design Difference JointTarget MeansDesign
         MetricComparison MetricDesign NumberComparison Optimality PilotReports Power Prevalence Split Target TwoGroups
         attributes attributes_for_total binary bipartite budget compare compare_attributes compare_numbers
-        detect_cheating expected_error frequencies label label_with_pilot margin mean means power sample_size
-        split_budget zero_inflated_laplace
+        detect_cheating expected_error frequencies label label_with_pilot local_epsilon margin mean means power
+        sample_size split_budget zero_inflated_laplace
     """,
     learning: """
         FromPrivateLabels FromRelease LocalSGDClassifier LocalSGDRegressor PrivateBoostingClassifier
@@ -34,7 +34,7 @@ EXPORTS = {
         GeneralizedResponse JointResponse Mechanism OneNumberResponse PaleySet RecordMechanism SingerSet
         UnbiasedResponse ZeroInflatedLaplace from_dict
     """,
-    privacy: "Certificate Guarantee certify",
+    privacy: "Certificate Guarantee ShuffledGuarantee certify compose shuffled",
     survey: "TEMPLATE Checked Field Page Questionnaire build_page check_survey sampler_source",
 }
 
@@ -53,6 +53,7 @@ SIGNATURES = {
     "frequencies": "domain epsilon * criterion",
     "label": "epsilon delta covariates coefficients link criterion classes * reports",
     "label_with_pilot": "labels covariates epsilon delta share link criterion * pilot_epsilon randomness",
+    "local_epsilon": "epsilon delta people build",
     "mean": "domain epsilon prior",
     "means": "domains epsilon weights * method",
     "margin": "mechanism n level prevalence * method design_effect response_rate noncompliance",

@@ -130,6 +130,18 @@ def test_a_range_has_no_point_and_marked_ends():
     assert seen[0].get_xdata().tolist() == [0.1, 0.5, 0.2, 0.2]
 
 
+def test_curves_on_logarithmic_axes_have_plain_numbers():
+    """Decades in full or as a power, no formula; within one decade some numbers of it."""
+    axes = drawn(plot_curves({"x": [1e-5, 10.0]}, [10, 10**6], log=True))
+    assert {"10", "1,000", "10⁴", "10⁶"} <= {label.get_text() for label in axes.get_xticklabels()}
+    assert {"10⁻⁵", "0.001", "1", "10"} <= {label.get_text() for label in axes.get_yticklabels()}
+    axes = drawn(plot_curves({"x": [2.0, 6.0]}, [0.3, 0.7], log=True))
+    for labels in (axes.get_xticklabels(which="both"), axes.get_yticklabels(which="both")):
+        shown = [label.get_text() for label in labels if label.get_text()]
+        assert len(shown) >= 2
+        assert not any("$" in text for text in shown)
+
+
 def test_ratios_stand_on_a_logarithmic_axis():
     """A half and twice are equally far from 1; an interval down to 0 reaches the edge."""
     ends = np.array([[0.0, 0.8], [1.2, 4.0]])

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from discreet.design.expected_error import expected_error
     from discreet.design.frequencies import frequencies
     from discreet.design.label import label
+    from discreet.design.local_epsilon import local_epsilon
     from discreet.design.mean import mean
     from discreet.design.means import MeansDesign, means
     from discreet.design.noncompliance import TwoGroups, detect_cheating
@@ -67,6 +68,7 @@ __all__ = [
     "frequencies",
     "label",
     "label_with_pilot",
+    "local_epsilon",
     "margin",
     "mean",
     "means",
@@ -87,6 +89,7 @@ _HOMES = {
         "expected_error": ("expected_error",),
         "frequencies": ("frequencies",),
         "label": ("label",),
+        "local_epsilon": ("local_epsilon",),
         "mean": ("mean",),
         "means": ("MeansDesign", "means"),
         "noncompliance": ("TwoGroups", "detect_cheating"),

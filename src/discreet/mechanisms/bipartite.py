@@ -163,10 +163,7 @@ class BipartiteResponse(FiniteMechanism):
         fewest = max(0, 2 * self.near - self.size)
         if self.neighbours is not None and self.size <= MAX_MATRIX:
             fewest = least_overlap(self.neighbours, fewest)
-        own, rest = self.near - fewest, self.size - 2 * self.near + fewest
-        first = (own * self.high, own * self.low, fewest * self.high, rest * self.low)
-        second = (own * self.low, own * self.high, fewest * self.high, rest * self.low)
-        return (Pair(first, second),)
+        return (Pair.of_two_weights(self.high, self.low, self.near, fewest, self.size),)
 
     def exposure(self) -> Fraction:
         """Every report is possible under every truth."""

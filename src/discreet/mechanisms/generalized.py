@@ -101,8 +101,7 @@ class GeneralizedResponse(FiniteMechanism):
 
     def row_pairs(self) -> tuple[Pair, ...]:
         """Any two truths look alike: one pair stands for all, the other N − 2 reports merged."""
-        rest = (self.size - 2) * self.other
-        return (Pair((self.keep, self.other, rest), (self.other, self.keep, rest)),)
+        return (Pair.of_two_weights(self.keep, self.other, 1, 0, self.size),)
 
     def exposure(self) -> Fraction:
         """Certain only when nothing else is ever reported."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _STYLES = ((BLUE, "o"), (ORANGE, "s"), (BLACK, "^"), (GREY, "D"), (GREEN, "v"), (PINK, "P"), (SKY, "X"))
+#: Digits of a power of ten.
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 #: More points than this are a line without marks.
 _MARKED = 40
 
@@ -62,13 +65,28 @@ def plot_curves(
     if reference is not None:
         ax.axhline(reference, color=GREY, linewidth=0.8, linestyle="--")
     if log:
-        ax.set_xscale("log")
-        ax.set_yscale("log")
+        _logarithmic(ax)
     ax.set_xlabel(across)
     ax.set_ylabel(up)
     if len(curves) > 1 or any(curves):
         ax.legend(frameon=False, fontsize=8)
     return finish(ax, title)
+
+
+def _logarithmic(ax: Axes) -> None:
+    """Logarithmic axes, whose numbers are plain text: labels of a plot are never read as formulas."""
+    from matplotlib.ticker import LogFormatter
+
+    def decade(value: float, _: object) -> str:
+        """1,000 in full, 10⁶ as a power."""
+        power = round(math.log10(value))
+        return f"{value:,g}" if -4 < power < 4 else f"10{str(power).translate(_RAISED)}"
+
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(decade)
+        axis.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.5)))  # shown where there is hardly one decade
 
 
 def logarithmic_people(ax: Axes) -> None:

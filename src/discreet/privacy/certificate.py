@@ -223,9 +223,10 @@ def certify(channel: Any, epsilon: float | None = None) -> Certificate:
     if isinstance(channel, type):
         raise PrivacyError(f"certify takes a mechanism or a matrix, not the class {channel.__name__}")
     if isinstance(channel, HasRowPairs):
-        source: tuple[Pair, ...] | Rows = channel.row_pairs()
+        pairs = channel.row_pairs()
+        source: tuple[Pair, ...] | Rows = pairs
         denominator, exposure = channel.denominator, channel.exposure()
-        level = exact_epsilon(zip(*pair, strict=True) for pair in source)
+        level = exact_epsilon(zip(pair.first, pair.second, strict=True) for pair in pairs)
     else:
         weights = channel.weights() if isinstance(channel, HasWeights) else channel
         rows, denominator = exact_rows(weights)

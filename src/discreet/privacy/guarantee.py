@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import reduce
 from typing import Any, Literal, get_args
 
 from discreet import arguments, limits
@@ -92,25 +91,16 @@ class Guarantee:
         ``ε = ε₁ + ε₂``, ``δ = 1 − (1 − δ₁)(1 − δ₂)``, and the same for exposure; every figure is rounded up
         (Kairouz, Oh and Viswanath 2017, Theorem 3.5, with no slack spent).
         """
-        if not isinstance(other, Guarantee):
-            raise PrivacyError(f"a guarantee composes with a guarantee, not with {type(other).__name__}")
-        return Guarantee(
-            epsilon=_add_up(self.epsilon, other.epsilon),
-            delta=_either(self.delta, other.delta),
-            unit=_common_unit(self.unit, other.unit),
-            exposure=_either(self.exposure, other.exposure),
-            caveats=tuple(dict.fromkeys(self.caveats + other.caveats)),
-        )
+        from discreet.privacy.composition import compose
+
+        return compose([self, other])
 
     @staticmethod
     def composed(guarantees: Iterable[Guarantee]) -> Guarantee:
         """The promise about a row that holds all these blocks."""
-        blocks = list(guarantees) if isinstance(guarantees, Iterable) else [guarantees]
-        for one in blocks:
-            arguments.instance(one, Guarantee, "each of the guarantees", PrivacyError)
-        if not blocks:
-            return Guarantee(0.0, unit="record")
-        whole = reduce(Guarantee.compose, blocks)
+        from discreet.privacy.composition import compose
+
+        whole = compose(guarantees)
         return whole if whole.unit == "attribute" else replace(whole, unit="record")
 
     def for_person(self, rows: int) -> Guarantee:
@@ -260,27 +250,6 @@ def _caveats(given: Any) -> tuple[str, ...]:
     if not isinstance(given, (list, tuple)) or any(not isinstance(one, str) or has_control(one) for one in given):
         raise ManifestError("a guarantee in the manifest is damaged: its caveats must be plain sentences")
     return tuple(given)
-
-
-def _common_unit(a: Unit, b: Unit) -> Unit:
-    """What two promises protect together: the smaller thing, and a row when both are about parts of it.
-
-    A promise about a person holds for each of their rows, not the reverse; one about a coordinate says nothing
-    about the record.
-    """
-    if "attribute" in (a, b):
-        return "attribute"
-    return "person" if a == b == "person" else "record"
-
-
-def _add_up(a: float, b: float) -> float:
-    if math.isinf(a) or math.isinf(b):
-        return math.inf
-    return round_up(Fraction(a) + Fraction(b))
-
-
-def _either(a: float, b: float) -> float:
-    return round_up(1 - (1 - Fraction(a)) * (1 - Fraction(b)))
 
 
 def _repeat(chance: float, times: int) -> float:

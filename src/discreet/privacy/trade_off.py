@@ -14,15 +14,31 @@ from typing import NamedTuple
 
 
 class Pair(NamedTuple):
-    """Weights of the same reports under two truths; reports with equal ratios may be merged."""
+    """Weights of the same reports under two truths; reports with equal ratios may be merged.
+
+    ``blanket`` holds the smallest weights under any truth, where they are stated.
+    """
 
     first: tuple[int, ...]
     second: tuple[int, ...]
+    blanket: tuple[int, ...] = ()
 
     @property
     def reversed(self) -> Pair:
         """The same two truths with their roles exchanged."""
-        return Pair(self.second, self.first)
+        return Pair(self.second, self.first, self.blanket)
+
+    @staticmethod
+    def of_two_weights(high: int, low: int, block: int, overlap: int, reports: int) -> Pair:
+        """Two truths with ``block`` likely reports each, ``overlap`` of them in common; the others are unlikely.
+
+        Every report is taken to be unlikely under some truth, so that its blanket is ``low``.
+        """
+        own, rest = block - overlap, reports - 2 * block + overlap
+        counts = (own, own, overlap, rest)
+        first, second = (high, low, high, low), (low, high, high, low)
+        weights = (tuple(n * w for n, w in zip(counts, kind, strict=True)) for kind in (first, second, (low,) * 4))
+        return Pair(*weights)
 
 
 def hockey_stick(pair: Pair, denominator: int, exp_epsilon: Fraction) -> Fraction:

@@ -171,11 +171,8 @@ class CyclicResponse(FiniteMechanism):
 
     def row_pairs(self) -> tuple[Pair, ...]:
         """Any two truths look alike: their shifts share λ reports, each has s − λ of its own."""
-        block, overlap = self.design.block, self.design.overlap
-        own, rest = block - overlap, self.design.order - 2 * block + overlap
-        first = (own * self.high, own * self.low, overlap * self.high, rest * self.low)
-        second = (own * self.low, own * self.high, overlap * self.high, rest * self.low)
-        return (Pair(first, second),)
+        shape = self.design.block, self.design.overlap, self.design.order
+        return (Pair.of_two_weights(self.high, self.low, *shape),)
 
     def exposure(self) -> Fraction:
         """Every report is possible under every truth."""

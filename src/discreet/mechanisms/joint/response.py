@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -18,13 +19,14 @@ from discreet.errors import DomainError, ManifestError, MechanismError
 from discreet.mechanisms.base import integer_codes
 from discreet.mechanisms.joint.drawing import bernoulli_columns
 from discreet.mechanisms.joint.grouped import GroupedLaw
-from discreet.mechanisms.joint.law import Law, checked_sizes, stored_integers
+from discreet.mechanisms.joint.law import Law, bits_of, checked_sizes, stored_integers
 from discreet.mechanisms.joint.product import ProductLaw
 from discreet.mechanisms.joint.star import StarLaw
 from discreet.mechanisms.joint.threshold import ThresholdLaw
 from discreet.mechanisms.record import RecordMechanism
 from discreet.privacy import Guarantee
 from discreet.privacy.bounds import log_up
+from discreet.privacy.trade_off import Pair
 from discreet.randomness import Randomness, resolve, uniform
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 LAWS: dict[str, type[Law]] = {cls.kind: cls for cls in (ProductLaw, GroupedLaw, StarLaw, ThresholdLaw)}
 #: The post-channels keep a report with a probability over this denominator.
 POST_DENOMINATOR = 1 << 64
+#: Attributes up to which all pairs of records are written out: 6^6 weights.
+MAX_PAIRED = 6
 #: Cells of the table handled at once.
 _CELLS = 1 << 22
 
@@ -194,6 +198,29 @@ class JointResponse(RecordMechanism):
             chances = mixed
         return tuple(chances)
 
+    def pattern_weights(self, attributes: Sequence[int]) -> tuple[tuple[int, ...], int]:
+        """The integer weight of one report with each pattern of m attributes, and the denominator of these weights."""
+        sizes = [self.sizes[i] for i in attributes]
+        each = []
+        for pattern, chance in enumerate(self.pattern_chances(attributes)):
+            bits = bits_of(pattern, len(sizes))
+            each.append(chance / math.prod(1 if bit else size - 1 for bit, size in zip(bits, sizes, strict=True)))
+        denominator = math.lcm(*(chance.denominator for chance in each))
+        return tuple(int(chance * denominator) for chance in each), denominator
+
+    def row_pairs(self, attributes: Sequence[int] | None = None) -> tuple[Pair, ...]:
+        """One pair of records for every set of attributes in which they differ, with the smallest weight of any record.
+
+        Records that differ in the same attributes look alike, in either order. The list is empty where the sets are
+        too many or their probabilities are not exact.
+        """
+        chosen = tuple(range(self.dimension)) if attributes is None else tuple(attributes)
+        if len(chosen) > MAX_PAIRED or self.law.subset_error(chosen):
+            return ()
+        weights, _ = self.pattern_weights(chosen)
+        sizes = [self.sizes[i] for i in chosen]
+        return tuple(_differing(weights, sizes, bits_of(b, len(chosen))) for b in range(1, len(weights)))
+
     def view(self, *attributes: int) -> JointView:
         """The exact channel of one attribute, or of several as one column of combined codes."""
         from discreet.mechanisms.joint.view import JointView
@@ -280,6 +307,22 @@ def _column_level(low: Fraction, high: Fraction, size: int) -> float:
     if low <= 0 or high >= 1:
         return math.inf
     return log_up(max(high * (size - 1) / (1 - high), (1 - low) / (low * (size - 1)), Fraction(1)))
+
+
+def _differing(weights: Sequence[int], sizes: Sequence[int], differ: Sequence[int]) -> Pair:
+    """Two records that differ in some attributes: weights of their reports, by the patterns of agreement with each."""
+    states = [
+        ((1, 0, 1), (0, 1, 1), (0, 0, size - 2)) if other else ((1, 1, 1), (0, 0, size - 1))
+        for size, other in zip(sizes, differ, strict=True)
+    ]
+    columns = []
+    for report in product(*states):
+        first = second = 0
+        ways = 1
+        for with_first, with_second, count in report:
+            first, second, ways = 2 * first + with_first, 2 * second + with_second, ways * count
+        columns.append((ways * weights[first], ways * weights[second], ways * min(weights)))
+    return Pair(*(tuple(column) for column in zip(*columns, strict=True)))
 
 
 def _frozen(values: Floats) -> Floats:

@@ -19,6 +19,7 @@ from discreet.mechanisms.joint.law import bits_of, checked_subset
 from discreet.mechanisms.joint.response import JointResponse
 from discreet.privacy import Certificate, Guarantee, certify
 from discreet.privacy.exact import Rows
+from discreet.privacy.trade_off import Pair
 from discreet.randomness import Randomness
 
 #: What a marginal level does not promise.
@@ -67,19 +68,16 @@ class JointView(FiniteMechanism):
     @cached_property
     def pattern_weights(self) -> tuple[tuple[int, ...], int]:
         """Integer weight of one report with each pattern, and their denominator."""
-        chances = self.joint.pattern_chances(self.attributes)
-        each = []
-        for pattern, chance in enumerate(chances):
-            bits = bits_of(pattern, len(self.sizes))
-            ways = math.prod(1 if bit else size - 1 for bit, size in zip(bits, self.sizes, strict=True))
-            each.append(chance / ways)
-        denominator = math.lcm(*(chance.denominator for chance in each))
-        return tuple(int(chance * denominator) for chance in each), denominator
+        return self.joint.pattern_weights(self.attributes)
 
     @property
     def denominator(self) -> int:
         """The sum of every row."""
         return self.pattern_weights[1]
+
+    def row_pairs(self) -> tuple[Pair, ...]:
+        """One pair of codes for every set of attributes in which they differ; see :meth:`JointResponse.row_pairs`."""
+        return self.joint.row_pairs(self.attributes)
 
     def _patterns(self) -> NDArray[np.int64]:
         """For every pair of truth and report, the pattern of attributes that agree."""
