@@ -19,7 +19,7 @@ import numpy as np
 
 from discreet.arguments import Floats
 from discreet.estimate.rows import Batch
-from discreet.estimate.spread import Linearised
+from discreet.estimate.sampling.share_covariance import Linearised
 from discreet.estimate.tally import Ints
 from discreet.mechanisms.inverse import Inverse
 

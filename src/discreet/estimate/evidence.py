@@ -10,11 +10,11 @@ import numpy as np
 
 from discreet.arguments import Floats
 from discreet.engines import Local
-from discreet.estimate.finite_population import FiniteSample
 from discreet.estimate.intervals import two_sided_quantile
 from discreet.estimate.passes import FieldSums
 from discreet.estimate.rows import Batch
-from discreet.estimate.spread import Linearised
+from discreet.estimate.sampling.finite_population import FiniteSample
+from discreet.estimate.sampling.share_covariance import Linearised
 from discreet.estimate.tally import Ints, count_reports
 
 

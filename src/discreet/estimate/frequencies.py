@@ -136,7 +136,7 @@ def frequencies(
     fpc : column name, array or number, optional
         For a sample without replacement: how many clusters (rows, where there are no clusters) the stratum of each row
         has in the population, or which share of them was sampled. The sampling error is corrected for it, the
-        randomisation's is not; see :mod:`discreet.estimate.finite_population`.
+        randomisation's is not; see :mod:`discreet.estimate.sampling.finite_population`.
     contamination : float
         Up to this share of the reports may have been made up: every interval is widened to hold all the same, as by
         :meth:`Frequencies.contaminated`, for the frequencies among all people. Estimates and standard errors stay.

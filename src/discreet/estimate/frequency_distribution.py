@@ -12,7 +12,7 @@ from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.linear_functionals import functional_variances
 from discreet.estimate.quantile_result import Quantiles, quantiles
-from discreet.estimate.spread import Multinomial
+from discreet.estimate.sampling.share_covariance import Multinomial
 from discreet.estimate.value_numbers import NOBODY_KNOWN, value_names, value_numbers
 from discreet.estimate.woodruff import Distribution
 from discreet.mechanisms.inverse import UniformInverse

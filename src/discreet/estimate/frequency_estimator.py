@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from discreet.errors import EstimationError
 from discreet.estimate.channels import Channels
 from discreet.estimate.evidence import Evidence
-from discreet.estimate.finite_population import FiniteSample
 from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.paired import PairedChannels
-from discreet.estimate.spread import Multinomial, Randomisation, Spread
+from discreet.estimate.sampling.finite_population import FiniteSample
+from discreet.estimate.sampling.share_covariance import Multinomial, Randomisation, Spread
 from discreet.mechanisms.inverse import Inverse
 
 if TYPE_CHECKING:

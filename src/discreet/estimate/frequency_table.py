@@ -21,7 +21,7 @@ from discreet.estimate.moments import refuse_large
 from discreet.estimate.paired import PairedChannels
 from discreet.estimate.result import SHARES, Axis, Result, frozen, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
-from discreet.estimate.spread import Multinomial, Spread
+from discreet.estimate.sampling.share_covariance import Multinomial, Spread
 from discreet.estimate.value_frequency import ValueFrequency
 from discreet.mechanisms import FiniteMechanism
 from discreet.mechanisms.inverse import Inverse

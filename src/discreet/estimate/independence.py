@@ -27,7 +27,7 @@ from discreet.estimate.evidence import Evidence
 from discreet.estimate.moments import refuse_large
 from discreet.estimate.result import Shown
 from discreet.estimate.result_table import Column, ResultTable
-from discreet.estimate.spread import Multinomial
+from discreet.estimate.sampling.share_covariance import Multinomial
 from discreet.mechanisms.inverse import DenseInverse, Inverse
 
 #: Below this expected count the χ² law is a rough approximation (Cochran 1954).

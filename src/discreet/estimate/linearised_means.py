@@ -11,7 +11,7 @@ so that all groups have one covariance matrix:
 * weights, strata or clusters: ``Σ_h m_h/(m_h − 1) Σ_c (t_hc − t̄_h)(t_hc − t̄_h)ᵀ`` with the sums t_hc of u over the
   clusters of stratum h, with replacement at the first stage (Binder 1983). A cluster that reaches into several groups
   makes them dependent, and this matrix knows it;
-* with a finite-population correction: see :mod:`discreet.estimate.finite_population`;
+* with a finite-population correction: see :mod:`discreet.estimate.sampling.finite_population`;
 * with weights that meet known totals: ``z_i − m_g − x_i'B_g`` in place of ``z_i − m_g``, for every row, also outside
   the group (:mod:`discreet.estimate.calibrated_variance`);
 * given the table of truths: ``Σ w_i² (z_i z_iᵀ − z̃_i)/W_g²`` with z̃_i the debiased products of the numbers behind the
@@ -32,12 +32,12 @@ from numpy.typing import NDArray
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.calibrated_variance import AuxiliarySums
-from discreet.estimate.finite_population import PopulationSizes
 from discreet.estimate.passes import refuse_to_send
 from discreet.estimate.rows import Batch
-from discreet.estimate.satterthwaite import degrees_of_strata
-from discreet.estimate.survey import Roles, auxiliary_products, refuse_single_units, unit_codes
-from discreet.estimate.tally import GroupIndex, LabelIndex, PairIndex
+from discreet.estimate.sampling.degrees_of_freedom import degrees_of_strata
+from discreet.estimate.sampling.unit_totals import UnitIndex, at_codes, grown
+from discreet.estimate.survey import Roles, auxiliary_products
+from discreet.estimate.tally import GroupIndex, PairIndex
 
 Ints = NDArray[np.int64]
 
@@ -63,8 +63,8 @@ class ScoreMeans:
     total_covariance : array or None
         Of Horvitz and Thompson's totals ``Σ w_i z_i``, where there are weights.
     degrees_of_freedom : array (groups,)
-        Of the variance over strata (:mod:`discreet.estimate.satterthwaite`), n − 1 for a simple random sample; infinite
-        given the table.
+        Of the variance over strata (:mod:`discreet.estimate.sampling.degrees_of_freedom`), n − 1 for a simple
+        random sample; infinite given the table.
     kish : array (groups,)
         ``(Σw)²/Σw²``.
     simple : array (groups·k, groups·k) or None
@@ -103,10 +103,7 @@ class ScoreSums:
     def __init__(self, width: int, roles: Roles, target: str, lost: int = 0) -> None:
         self._width, self._roles, self._target, self._lost = width, roles, target, lost
         self._is_survey = target == "population" and (roles.weights or roles.strata or roles.clusters or roles.fpc)
-        self._population = PopulationSizes()
-        self._strata, self._clusters = LabelIndex("strata"), LabelIndex("clusters")
-        self._groups, self._units, self._blocks = GroupIndex("by"), PairIndex(), PairIndex()
-        self._rows_by_stratum: Ints = np.zeros(0, np.int64)
+        self._index, self._groups, self._blocks = UnitIndex(), GroupIndex("by"), PairIndex()
         # By block: rows, Σw, Σw², then Σwz, Σw²z (k each), Σw²zz', Σw²z̃, Σwzz' (k² each).
         self._sums: Floats = np.zeros((3 + 2 * width + 3 * width * width, 0))
         # By block, with known totals: Σ(w²x, slope·x), then the same times each score (2p each).
@@ -119,14 +116,8 @@ class ScoreSums:
         if not len(scores):
             return
         nothing = np.zeros(len(scores), np.int64)
-        stratum = nothing if batch.strata is None else self._strata.encode(batch.strata, batch.first_row)
+        unit = self._index.encode(batch.strata, batch.clusters, len(scores), batch.first_row, batch.fpc)
         group = nothing if batch.groups is None else self._groups.encode(batch.groups, batch.first_row)
-        unit = stratum
-        if batch.clusters is not None:
-            unit = self._units.encode(stratum, self._clusters.encode(batch.clusters, batch.first_row))
-        self._rows_by_stratum = _grown(self._rows_by_stratum, np.bincount(stratum))
-        if batch.fpc is not None:
-            self._population.add(stratum, batch.fpc, batch.first_row)
         weights, more = batch.weights, None
         if self._is_survey and self._roles.rule is not None:
             self._auxiliary.add(unit, batch, rows_are_units=not self._roles.clusters)
@@ -149,7 +140,7 @@ class ScoreSums:
         columns += list(w * w * flat)
         columns += [w * a * b for a in scores.T for b in scores.T]
         size = len(self._blocks)
-        self._sums = _grown(self._sums, np.array([np.bincount(block, column, size) for column in columns]))
+        self._sums = grown(self._sums, np.array([np.bincount(block, column, size) for column in columns]))
 
     def __add__(self, other: ScoreSums) -> ScoreSums:
         both = ScoreSums(self._width, self._roles, self._target, self._lost)
@@ -160,20 +151,15 @@ class ScoreSums:
     def _take(self, other: ScoreSums) -> None:
         """The sums of other rows, whose labels have codes of their own."""
         self.left_out += other.left_out
-        if not other._rows_by_stratum.size:
+        unit = self._index.take(other._index)
+        if not unit.size:
             return
-        indices = ((one._strata, one._clusters, one._units) for one in (self, other))
-        stratum, unit = unit_codes(*indices, clusters=self._roles.clusters)
         group = self._groups.take(other._groups) if self._roles.groups else np.zeros(1, np.int64)
         block = self._blocks.take(other._blocks, unit, group)
-        self._sums = _grown(self._sums, _at_codes(other._sums, block, len(self._blocks)))
+        self._sums = grown(self._sums, at_codes(other._sums, block, len(self._blocks)))
         if other._products.size:
-            self._grow_products(_at_codes(other._products, block, len(self._blocks)))
+            self._grow_products(at_codes(other._products, block, len(self._blocks)))
         self._auxiliary.take(other._auxiliary, unit)
-        strata = max(self._rows_by_stratum.size, int(stratum.max()) + 1)
-        rows = _at_codes(other._rows_by_stratum, stratum, strata)
-        self._rows_by_stratum = _grown(self._rows_by_stratum, rows)
-        self._population.take(other._population, stratum)
 
     def __getstate__(self) -> dict[str, Any]:
         """As it is sent, and not at any size."""
@@ -186,7 +172,7 @@ class ScoreSums:
         self._grow_products(np.array([np.bincount(block, column, len(self._blocks)) for column in columns]))
 
     def _grow_products(self, found: Floats) -> None:
-        self._products = found if not self._products.size else _grown(self._products, found)
+        self._products = found if not self._products.size else grown(self._products, found)
 
     def means(self) -> ScoreMeans:
         """The means, from all rows so far."""
@@ -248,24 +234,14 @@ class ScoreSums:
         second = self._second(by_group, 3 + 2 * k + 2 * k * k) / weight[:, None, None]
         return _diagonal_blocks((second - means[:, :, None] * means[:, None, :]) / n[:, None, None])
 
-    def _units_by_stratum(self) -> tuple[Ints, Ints]:
-        """Stratum of every unit, and the number of units in every stratum, over the whole sample."""
-        if self._roles.clusters:
-            strata, _ = self._units.pairs()
-            return strata, np.bincount(strata)
-        return np.arange(self._rows_by_stratum.size), self._rows_by_stratum
-
     def _linearised(self, unit: Ints, place: Ints, centre: Floats, total: Floats) -> Floats:
-        stratum_of, units_in = self._units_by_stratum()
-        refuse_single_units(units_in, self._roles)
+        stratum_of, units_in = self._index.stratum, self._index.units
         groups, k = centre.shape
         if stratum_of.size * groups * k > _MAX_SUMS:
             raise EstimationError(
                 f"{stratum_of.size:,} clusters in {groups:,} groups are more than memory should hold; use fewer groups"
             )
-        fraction = np.zeros(units_in.size)
-        if self._roles.fpc:
-            fraction = self._population.fractions(units_in, "clusters" if self._roles.clusters else "rows")
+        fraction = self._index.fractions if self._roles.fpc else np.zeros(units_in.size)
         factor = (1 - fraction) * units_in / (units_in - 1)
         sums, own_centre, own_total = self._sums, centre[place], total[place]
         residual = (sums[3 : 3 + k].T - sums[1][:, None] * own_centre) / own_total[:, None]
@@ -335,7 +311,7 @@ class ScoreSums:
             return np.full(groups, math.inf)
         if not self._is_survey:
             return np.asarray(np.maximum(n - 1.0, 1.0))
-        stratum_of, units_in = self._units_by_stratum()
+        stratum_of, units_in = self._index.stratum, self._index.units
         rows = np.ones(unit.size) if self._roles.clusters else self._sums[0]
         units = np.bincount(place, rows, groups)
         pairs = np.unique(np.stack([place, stratum_of[unit]]), axis=1)
@@ -351,21 +327,6 @@ class ScoreSums:
         np.add.at(sums, (stratum_of[unit], place), residual)
         by_stratum = (squares - sums**2 / units_in[:, None, None]) * (units_in / (units_in - 1))[:, None, None]
         return np.asarray(degrees_of_strata(by_stratum, units_in, most[:, None]).min(axis=1))
-
-
-def _grown(earlier: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
-    """Sums by code, of which there may be more codes now."""
-    out = np.zeros((*more.shape[:-1], max(earlier.shape[-1], more.shape[-1])), more.dtype)
-    out[..., : more.shape[-1]] += more
-    out[..., : earlier.shape[-1]] += earlier
-    return out
-
-
-def _at_codes(sums: NDArray[Any], codes: Ints, size: int) -> NDArray[Any]:
-    """Sums by code under other codes."""
-    out = np.zeros((*sums.shape[:-1], size), sums.dtype)
-    out[..., codes] = sums[..., : codes.size]
-    return out
 
 
 def _diagonal_blocks(blocks: Floats) -> Floats:

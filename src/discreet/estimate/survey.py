@@ -12,15 +12,13 @@ from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.calibrated_variance import AuxiliarySums, Calibrated
 from discreet.estimate.evidence import Evidence
-from discreet.estimate.finite_population import FiniteSample, PopulationSizes
 from discreet.estimate.passes import refuse_to_send
 from discreet.estimate.rows import Batch, WeightRule, weight_rule
-from discreet.estimate.satterthwaite import degrees_of_strata
-from discreet.estimate.spread import Linearised
-from discreet.estimate.tally import Cells, GroupIndex, Ints, LabelIndex, PairIndex, count_reports
-
-#: Numbers kept for the strata together (2^27 floats, 1 GB).
-_MAX_STRATUM_CELLS = 1 << 27
+from discreet.estimate.sampling.degrees_of_freedom import degrees_of_strata
+from discreet.estimate.sampling.finite_population import FiniteSample
+from discreet.estimate.sampling.share_covariance import Linearised
+from discreet.estimate.sampling.unit_totals import MAX_STRATUM_CELLS, UnitIndex
+from discreet.estimate.tally import Cells, GroupIndex, Ints, PairIndex, count_reports
 
 
 @dataclass(frozen=True)
@@ -52,24 +50,6 @@ class Roles:
         return self.weights or self.strata or self.clusters or self.groups or self.fpc
 
 
-def refuse_single_units(units_in: Ints, roles: Roles) -> None:
-    """Refuse a stratum of one cluster (or row), which shows no spread; ``units_in`` counts them by stratum."""
-    if units_in.min() < 2:
-        where, remedy = ("a stratum", "; merge it with another") if roles.strata else ("the sample", "")
-        what = "cluster" if roles.clusters else "row"
-        raise EstimationError(f"{where} has a single {what}, so its variance cannot be estimated{remedy}")
-
-
-def unit_codes(
-    mine: tuple[LabelIndex, LabelIndex, PairIndex], theirs: tuple[LabelIndex, LabelIndex, PairIndex], *, clusters: bool
-) -> tuple[Ints, Ints]:
-    """The codes here of the strata and units of other rows; labels of strata and clusters, then their pairs."""
-    stratum, cluster = mine[0].take(theirs[0]), mine[1].take(theirs[1])
-    if not stratum.size:  # no strata were named: there is one
-        stratum = np.zeros(1, np.int64)
-    return stratum, mine[2].take(theirs[2], stratum, cluster) if clusters else stratum
-
-
 class SurveyTally:
     """Sums by stratum, cluster, group and report, over batches of rows; those of different rows add up."""
 
@@ -81,14 +61,10 @@ class SurveyTally:
         self.left_out = 0
         # Given the table of truths, rows are randomised independently: only weights matter.
         self._is_sample = target == "population" and (roles.weights or roles.strata or roles.clusters or roles.fpc)
-        self._stratum_labels = LabelIndex("strata")
-        self._cluster_labels = LabelIndex("clusters")
+        self._index = UnitIndex()
         self._group_labels = GroupIndex("by")
-        self._units = PairIndex()  # (stratum, cluster)
         self._blocks = PairIndex()  # (unit, group); the unit is the stratum where there are no clusters
         self._cells = Cells()
-        self._rows_by_stratum: Ints = np.zeros(0, np.int64)
-        self._population = PopulationSizes()
         self._auxiliary = AuxiliarySums()
 
     def add(self, batch: Batch) -> None:
@@ -97,16 +73,8 @@ class SurveyTally:
         if not batch.codes.size:
             return
         nothing = np.zeros(batch.codes.size, np.int64)
-        stratum = nothing if batch.strata is None else self._stratum_labels.encode(batch.strata, batch.first_row)
+        unit = self._index.encode(batch.strata, batch.clusters, batch.codes.size, batch.first_row, batch.fpc)
         group = nothing if batch.groups is None else self._group_labels.encode(batch.groups, batch.first_row)
-        unit = stratum
-        if batch.clusters is not None:
-            unit = self._units.encode(stratum, self._cluster_labels.encode(batch.clusters, batch.first_row))
-        rows = np.bincount(stratum, minlength=self._rows_by_stratum.size)
-        rows[: self._rows_by_stratum.size] += self._rows_by_stratum
-        self._rows_by_stratum = rows
-        if batch.fpc is not None:
-            self._population.add(stratum, batch.fpc, batch.first_row)
         codes, weights, more = batch.codes.astype(np.int64), batch.weights, None
         if self._is_sample and self._roles.rule is not None:
             self._auxiliary.add(unit, batch, rows_are_units=not self._roles.clusters)
@@ -127,18 +95,13 @@ class SurveyTally:
     def _take(self, other: SurveyTally) -> None:
         """The sums of other rows, whose labels have codes of their own."""
         self.left_out += other.left_out
-        if not other._rows_by_stratum.size:
+        unit = self._index.take(other._index)
+        if not unit.size:
             return
-        indices = ((one._stratum_labels, one._cluster_labels, one._units) for one in (self, other))
-        stratum, unit = unit_codes(*indices, clusters=self._roles.clusters)
         group = self._group_labels.take(other._group_labels) if self._roles.groups else np.zeros(1, np.int64)
         block = self._blocks.take(other._blocks, unit, group)
         self._cells.take(other._cells, block, self._reports)
         self._auxiliary.take(other._auxiliary, unit)
-        rows = np.bincount(stratum, other._rows_by_stratum, self._rows_by_stratum.size).astype(np.int64)
-        rows[: self._rows_by_stratum.size] += self._rows_by_stratum
-        self._rows_by_stratum = rows
-        self._population.take(other._population, stratum)
 
     def __getstate__(self) -> dict[str, Any]:
         """As it is sent, and not at any size."""
@@ -161,23 +124,15 @@ class SurveyTally:
         finite: FiniteSample | None = None
         notes: tuple[str, ...] = ()
         if self._is_sample and whole.any():
-            stratum_of, clusters_in = self._clusters_by_stratum()
-            refuse_single_units(clusters_in, self._roles)
-            survey, notes = self._linearised(unit, report, sums, weights, np.ones(clusters_in.size))
+            stratum_of = self._index.stratum
+            survey, notes = self._linearised(unit, report, sums, weights, np.ones(self._index.units.size))
             if self._roles.fpc:
-                fractions = self._population.fractions(clusters_in, "clusters" if self._roles.clusters else "rows")
+                fractions = self._index.fractions
                 sampled, _ = self._linearised(unit, report, sums, weights, 1 - fractions)
                 finite = FiniteSample(sampled, _sums(report, sums[2] * fractions[stratum_of[unit]], self._reports))
         if not self._roles.weights:
             return Evidence(whole, survey=survey, notes=notes, finite=finite)
         return Evidence(whole, weights, squares, survey, notes, finite)
-
-    def _clusters_by_stratum(self) -> tuple[Ints, Ints]:
-        """Stratum of every unit, and the number of clusters in every stratum, over the whole sample."""
-        if self._roles.clusters:
-            strata, _ = self._units.pairs()
-            return strata, np.bincount(strata)
-        return np.arange(self._rows_by_stratum.size), self._rows_by_stratum
 
     def _linearised(
         self, unit: Ints, report: Ints, sums: Floats, weights: Floats, remaining: Floats
@@ -186,8 +141,8 @@ class SurveyTally:
 
         ``remaining`` multiplies the variance of every stratum: 1, or 1 − f_h.
         """
-        stratum_of, clusters_in = self._clusters_by_stratum()
-        if clusters_in.size * self._reports > _MAX_STRATUM_CELLS:
+        stratum_of, clusters_in = self._index.stratum, self._index.units
+        if clusters_in.size * self._reports > MAX_STRATUM_CELLS:
             raise EstimationError(
                 f"{clusters_in.size:,} strata with {self._reports:,} reports each are more than memory should hold; "
                 "merge strata"
@@ -231,7 +186,7 @@ class SurveyTally:
 
     def _degrees(self, unit: Ints, report: Ints, sums: Floats, shares: Floats, most: int) -> float:
         """Degrees of freedom of the variance of all shares together, ``Σ_y Var(p̂_y)``."""
-        stratum_of, units_in = self._clusters_by_stratum()
+        stratum_of, units_in = self._index.stratum, self._index.units
         if units_in.size == 1:
             return float(most)
         _, weight, square = sums[:3]
@@ -250,7 +205,7 @@ class SurveyTally:
     def _calibrated(self, plain: Linearised, unit: Ints, report: Ints, sums: Floats, factor: Floats) -> Calibrated:
         """The same spread, as that of residuals from what is known."""
         assert self._roles.rule is not None
-        stratum_of, clusters_in = self._clusters_by_stratum()
+        stratum_of, clusters_in = self._index.stratum, self._index.units
         totals, rows_are_units = self._auxiliary.totals, not self._roles.clusters
         p, weight, k = totals.shape[1], sums[1], factor[stratum_of]
         squares, slopes = sums[3 : 3 + p], sums[3 + p : 3 + 2 * p]
@@ -277,10 +232,8 @@ class SurveyTally:
                 "the group has no stratum with two clusters of its own: its standard errors rest on one degree of "
                 "freedom at most"
             )
-        if self._roles.strata and self._roles.clusters:
-            _, labels = self._units.pairs()
-            if np.unique(labels).size < labels.size:
-                notes.append("cluster labels that recur in several strata were taken as different clusters")
+        if self._index.recurring:
+            notes.append("cluster labels that recur in several strata were taken as different clusters")
         return tuple(notes)
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display, intervals
-from discreet.estimate.finite_population import FiniteSample
 from discreet.estimate.frequency_table import Frequencies
 from discreet.estimate.result import Result, frozen, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
-from discreet.estimate.spread import Linearised
+from discreet.estimate.sampling.finite_population import FiniteSample
+from discreet.estimate.sampling.share_covariance import Linearised
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

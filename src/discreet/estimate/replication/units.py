@@ -9,8 +9,8 @@ import numpy as np
 
 from discreet.arguments import Floats
 from discreet.estimate.rows import Rows
-from discreet.estimate.survey import Roles, refuse_single_units
-from discreet.estimate.tally import Ints, LabelIndex, PairIndex
+from discreet.estimate.sampling.unit_totals import UnitIndex
+from discreet.estimate.tally import Ints
 from discreet.manifest import Release
 
 
@@ -63,20 +63,12 @@ def read_units(release: Release) -> Units:
     survey = release.survey
     aside: dict[str, Any] = {"weights": survey.weight, "strata": survey.strata, "clusters": survey.cluster}
     rows = Rows(release, release.rows, (), **aside, table=release.columns[:1])  # one column at least, to count the rows
-    strata, clusters, pairs = LabelIndex("strata"), LabelIndex("clusters"), PairIndex()
-    unit, stratum, weights = [], [], []
+    index, unit, weights = UnitIndex(), [], []
     for batch in rows.batches():
-        own = np.zeros(batch.codes.size, np.int64)
-        if batch.strata is not None:
-            own = strata.encode(batch.strata, batch.first_row)
-        stratum.append(own)
-        if batch.clusters is not None:
-            unit.append(pairs.encode(own, clusters.encode(batch.clusters, batch.first_row)))
+        unit.append(index.encode(batch.strata, batch.clusters, batch.codes.size, batch.first_row))
         weights.append(np.ones(batch.codes.size) if batch.weights is None else batch.weights)
-    by_row = np.concatenate(stratum)
+    by_row, stratum = np.concatenate(unit), index.stratum
+    index.check()
     if survey.cluster is None:
-        found = Units(np.arange(by_row.size), by_row, np.concatenate(weights))
-    else:
-        found = Units(np.concatenate(unit), pairs.pairs()[0], np.concatenate(weights))
-    refuse_single_units(found.sizes, Roles(strata=survey.strata is not None, clusters=survey.cluster is not None))
-    return found
+        by_row, stratum = np.arange(by_row.size), by_row
+    return Units(by_row, stratum, np.concatenate(weights))

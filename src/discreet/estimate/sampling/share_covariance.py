@@ -137,7 +137,7 @@ class Linearised(Spread):
     clusters : int
         Clusters that have a row here.
     degrees : float
-        Degrees of freedom, at most clusters minus strata (:mod:`discreet.estimate.satterthwaite`).
+        Degrees of freedom, at most clusters minus strata (:mod:`discreet.estimate.sampling.degrees_of_freedom`).
     kish : float
         ``(ΣW_c)²/ΣW_c²``, the effective number of clusters.
     """

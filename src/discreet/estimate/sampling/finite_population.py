@@ -23,7 +23,7 @@ from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.checks import row_of
 from discreet.estimate.moments import table_covariance, table_variances
-from discreet.estimate.spread import Linearised, Spread
+from discreet.estimate.sampling.share_covariance import Linearised, Spread
 from discreet.mechanisms.inverse import Inverse
 
 Ints = NDArray[np.int64]
