@@ -258,8 +258,9 @@ def test_results_print_and_serialise():
     assert "df = 1" in str(test)
     assert json.loads(json.dumps(test.to_dict()))["p_value"] == test.p_value
     assert not table.empty(method="chebyshev").any()
+    assert (table.interval(method="wilson") >= 0).all()
     with pytest.raises(EstimationError, match="share of one report"):
-        table.interval(method="wilson")
+        table.interval(method="clopper-pearson")
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,7 @@ def test_several_designs_are_the_mean_of_debiased_answers():
     np.testing.assert_allclose(result.estimate, phi.mean(axis=0), atol=1e-12)
     np.testing.assert_allclose(result.covariance, np.cov(phi.T, bias=True) / 500, atol=1e-14)
     np.testing.assert_allclose(result.std_error**2, np.diag(result.covariance), atol=1e-15)
-    assert result.default_interval == "wald"
+    assert result.default_interval == "wilson"
     assert result.mechanism == designs
     weights = rng.uniform(1, 2, 500)
     weighted = frequencies(reports, designs, designs=mode, weights=weights, clusters=np.arange(500) // 5)

@@ -162,7 +162,7 @@ class _Adding:
 
     def __call__(self, batches: Iterator[Batch]) -> ThresholdSums:
         found, p = [ScoreSums(1, self.roles, self.target, lost=1) for _ in self.indicators], self.p
-        needs_squares = self.target == "table" or self.roles.fpc
+        needs_squares = self.target == "table" or self.roles.fpc or self.roles.rows_per_person > 1
         for batch in batches:
             if not len(batch.codes):
                 continue

@@ -119,9 +119,10 @@ class Calibrated(Linearised):
         change = slopes @ self.known @ slopes.T - both - both.T
         return super()._full(correction, centre, total) + change / total**2
 
-    def plain_share_variances(self) -> Floats:
-        """The diagonal of S₀: as if the same weights had been given."""
-        return super().share_variances()
+    @property
+    def may_exceed_n(self) -> bool:
+        """Known totals say more."""
+        return True
 
     def share_variances(self) -> Floats:
         """The diagonal."""

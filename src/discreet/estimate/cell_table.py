@@ -95,7 +95,7 @@ class CellTable(Result):
         return self.cells.covariance
 
     def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
-        """Confidence intervals, one (low, high) per cell: "wald" (default), "chebyshev" or "simultaneous"."""
+        """Confidence intervals, one (low, high) per cell: "wald" (default), "wilson", "chebyshev" or "simultaneous"."""
         return self.cells.interval(level, method).reshape(*self.shape, 2)
 
     def empty(self, level: float = 0.95, method: str | None = None) -> NDArray[np.bool_]:
@@ -104,7 +104,7 @@ class CellTable(Result):
 
     def odds_ratio(self, level: float = 0.95) -> tuple[float, float, float]:
         """The odds ratio of two yes/no columns with its interval; see :mod:`discreet.estimate.odds`."""
-        return odds_ratio(self.estimate, self.covariance, level)
+        return odds_ratio(self.estimate, self.covariance, level, self.cells.spread.degrees_of_freedom)
 
     def _of_the_population(self, test: Callable[[], IndependenceTest]) -> IndependenceTest:
         """A test of independence, with what is to be said of it; refused about the table of those who reported."""

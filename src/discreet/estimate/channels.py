@@ -187,6 +187,15 @@ class Channels:
         own, other = (np.max(np.stack(several), axis=0) for several in zip(*pairs, strict=True))
         return own, other
 
+    def average_variances(self, squares: Floats) -> tuple[Floats, Floats]:
+        """The same two numbers on average over the rows, given Σw² by report."""
+        if len(self.mechanisms) == 1:
+            return self.conditional_variances
+        rows = np.array([part.sum() for part in np.split(squares, self.offsets[1:])]) / squares.sum()
+        pairs = [conditional_variances(one) for one in self.mechanisms]
+        own, other = (np.tensordot(rows, np.stack(several), axes=1) for several in zip(*pairs, strict=True))
+        return own, other
+
     def matrix(self, shares: Floats) -> Floats:
         """The channel of all designs side by side, each scaled by its share of the rows."""
         if len(self.mechanisms) == 1:

@@ -18,7 +18,7 @@ def collect(
 ) -> tuple[list[tuple[Any, Evidence]], int]:
     """Read all rows and reduce them to the evidence of each group; also how many rows had no answer."""
     rows = Rows(release, total, columns, **aside).source()
-    roles = Roles.of(aside)
+    roles = Roles.of(aside, release, (name for column in columns for name in column.needs))
     size = int(np.prod([column.reports for column in columns]))
     if roles.any:
         tally = summed(rows, Tallying(size, roles, target))

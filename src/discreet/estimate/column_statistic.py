@@ -80,6 +80,7 @@ def column_statistic(
         variances = _for_intervals(means, column.scores, covariance, people, target)
     groups = tuple(means.labels) if aside["by"] is not None else ()
     share = (what != "total" or counted) and column.scores.two_valued is not None
+    simple_share = share and means.simple is None  # a share of a simple random sample: the normal law, as frequencies
     support = column.scores.support if target == "population" and (what != "total" or counted) else None
     few = few_rows_notes(groups, means.n) if target == "population" and support is None and not share else ()
     return Statistic(
@@ -90,14 +91,14 @@ def column_statistic(
         groups=groups,
         by=group_names(aside["by"], column.release),
         n=means.n,
-        degrees_of_freedom=means.degrees_of_freedom,
+        degrees_of_freedom=np.full(means.n.size, np.inf) if simple_share else means.degrees_of_freedom,
         target=target,
         notes=(*notes, *single_row_notes(groups, means.n, share=share), *few),
         two_valued=column.scores.two_valued if share else None,
         support=support,
-        may_exceed_n=means.may_exceed_n,
+        people=means.people,
         deviations=column.scores.deviations if what != "total" else None,
-        interval_variance=variances,
+        interval_variance=None if simple_share else variances,
         simple_variance=_simple_variance(what, means, column.scores.centre),
     )
 
@@ -112,7 +113,7 @@ def _for_intervals(means: ScoreMeans, scores: Scores, covariance: Floats, people
     if scores.support is None:
         return found
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.maximum(found, people**2 * scores.support.least / means.kish))
+        return np.asarray(np.maximum(found, people**2 * scores.support.least / means.people.kish))
 
 
 def _simple_variance(what: str, means: ScoreMeans, centre: float) -> Floats | None:

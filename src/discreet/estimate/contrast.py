@@ -246,8 +246,9 @@ def _degrees(statistic: Statistic, L: Floats, pairs: Sequence[tuple[int, int]]) 
     found = []
     for row, (i, j) in zip(L, pairs, strict=True):
         parts = row[[i, j]] ** 2 * statistic.variances[[i, j]]
-        independent = statistic.covariance[i, j] == 0 and parts.sum() > 0
-        found.append(parts.sum() ** 2 / np.sum(parts**2 / own[[i, j]]) if independent else min(own[i], own[j]))
+        loss = float(np.sum(parts**2 / own[[i, j]]))  # 0 given the table, where nothing is estimated but the sizes
+        independent = statistic.covariance[i, j] == 0 and loss > 0
+        found.append(parts.sum() ** 2 / loss if independent else min(own[i], own[j]))
     return np.array(found, float)
 
 

@@ -68,14 +68,14 @@ def correlation(
     if aside["fpc"] is not None and not scores.has_products:
         aside, notes = aside | {"fpc": None}, (_NO_CORRECTION,)
     rows = Rows(release, int(release.rows), [BothColumns([one.reader for one in pair])], **aside)
-    roles = Roles.of(aside)
+    roles = Roles.of(aside, release, (first, second))
     sums = ScoreSums(5, roles, "population")
     for batch in rows.batches():
         if len(batch.codes):
             known = np.ones(len(batch.codes), bool) if batch.answered is None else batch.answered
             own, products = np.zeros((len(batch.codes), 5)), None
             own[known] = scores.of(batch.codes[known], batch.first_row)
-            if roles.fpc:
+            if (roles.fpc or roles.rows_per_person > 1) and scores.has_products:
                 products = np.zeros((len(batch.codes), 5, 5))
                 products[known] = scores.products(batch.codes[known])
             sums.add(batch, own, products)
@@ -148,8 +148,10 @@ class Correlation(Result):
 
     @property
     def p_value(self) -> float:
-        """Two-sided, of the hypothesis that there is no correlation."""
-        return float(two_tails(self.estimate / self.std_error, self.degrees_of_freedom)[0])
+        """Two-sided, of the hypothesis that there is no correlation: that of Fieller's interval at ρ = 0."""
+        error = math.sqrt(max(float(self.moment_covariance[0, 0]), 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return float(two_tails(np.divide(self.moments[0], error), self.degrees_of_freedom))
 
     def __float__(self) -> float:
         return float(self.estimate[0])

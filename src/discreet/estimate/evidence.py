@@ -35,8 +35,8 @@ class Evidence:
     notes : tuple of str
         What a reader should know.
     finite : FiniteSample or None
-        The same spread with a finite-population correction. Tests, which are about how the population came about, do
-        without it.
+        The same spread with a finite-population correction, or for several rows of one person. Tests, which are about
+        how the population came about, do without it.
     """
 
     counts: Ints
@@ -97,33 +97,76 @@ class Counting:
         return Counts(count_reports(codes, self.reports, batch.first_row), left_out)
 
 
+@dataclass(frozen=True, eq=False)
+class People:
+    """What bounds the effective sample size of an estimate, in every group.
+
+    Attributes
+    ----------
+    n : array
+        Number of answers.
+    kish : array
+        ``(Σw)²/Σw²``: equally weighted people who were randomised as often.
+    units : array
+        The same for primary sampling units: what a sample counts for where its variance shows nothing.
+    may_exceed_n : bool
+        Whether the sample may say more than a simple random one of its size: with strata, without replacement, with
+        known totals, or given the table.
+    """
+
+    n: Floats
+    kish: Floats
+    units: Floats
+    may_exceed_n: bool
+
+    @classmethod
+    def of(cls, evidence: Evidence, target: str = "population") -> People:
+        """Of one group; given the table, weights alone say what the people who were randomised are worth."""
+        survey = evidence.survey
+        return cls(
+            np.array([float(evidence.n)]),
+            np.array([evidence.kish]),
+            np.array([evidence.kish if survey is None else survey.kish]),
+            target == "table" or evidence.finite is not None or (survey is not None and survey.may_exceed_n),
+        )
+
+    def at(self, places: Ints) -> People:
+        """Of some groups, in this order."""
+        return People(self.n[places], self.kish[places], self.units[places], self.may_exceed_n)
+
+    def effective_size(self, variance: Floats, one_answer: Floats, least: float | Floats) -> Floats:
+        """``V/Var(estimate)``: how large a simple random sample has this variance.
+
+        At most n, unless strata, a finite population or known totals make the sample worth more; and never more than
+        the variance of the randomisation alone allows, which no sampling design makes smaller.
+
+        Parameters
+        ----------
+        variance : array
+            Of the estimate.
+        one_answer : array
+            The variance V of one debiased answer.
+        least : array
+            The least variance that the randomisation gives the debiased answer of anybody.
+        """
+        floor = np.maximum(variance, least / self.kish)
+        known = np.isfinite(variance) & (variance > 0) & (one_answer > 0)
+        size = np.broadcast_to(self.units, np.shape(variance)).copy()
+        np.divide(one_answer, floor, out=size, where=known)
+        return size if self.may_exceed_n else np.minimum(size, self.n)
+
+
 def effective_size(evidence: Evidence, level: float) -> float | Floats:
     """The sample size that a binomial interval for each report share may use.
 
-    n for a simple random sample. For a survey that of :func:`people_of_a_share` times ``(t_{n−1}/t_{df})²`` for the
-    degrees of freedom (Korn and Graubard 1998).
+    n for a simple random sample. For a survey ``q(1 − q)/Var(q̂)`` times ``(t_{n−1}/t_{df})²`` for the degrees of
+    freedom (Korn and Graubard 1998).
     """
-    size = people_of_a_share(evidence)
-    if evidence.survey is None:
-        return size
-    return np.asarray(size * few_degrees(level, evidence.n, evidence.survey.degrees_of_freedom))
-
-
-def people_of_a_share(evidence: Evidence) -> float | Floats:
-    """``q(1 − q)/Var(q̂)`` of every report share, at most n.
-
-    Where the share is 0 or 1, so that its variance says nothing, every cluster counts as one person. Known totals of
-    the population make it more, in the ratio of the variances without and with them.
-    """
-    survey = evidence.survey
+    survey, q = evidence.survey, evidence.shares
     if survey is None:
         return float(evidence.n)
-    q, variance, smaller = evidence.shares, survey.plain_share_variances(), survey.share_variances()
-    informative = (q > 0) & (q < 1) & (variance > 0)
-    size = np.full(q.shape, survey.kish)
-    np.divide(q * (1 - q), variance, out=size, where=informative)
-    gain = np.divide(variance, smaller, out=np.ones_like(q), where=informative & (smaller > 0))
-    return np.asarray(np.minimum(size, evidence.n) * gain)
+    size = People.of(evidence).effective_size(survey.share_variances(), q * (1 - q), 0.0)
+    return size * few_degrees(level, evidence.n, survey.degrees_of_freedom)
 
 
 def few_degrees(level: float, n: int, degrees_of_freedom: float) -> float:

@@ -134,7 +134,7 @@ def _finite(
 ) -> FiniteSample:
     """The spread of a sample without replacement; the randomisation's share of it at fitted frequencies if it must."""
     if not np.any(spread.variances(correction) < 0):
-        return spread
+        return spread.of(correction)
     fitted = channels.fit(spread.randomised).frequencies
     total = float(spread.randomised.sum())
-    return replace(spread, randomised=channels.expected_shares(fitted, evidence.shares) * total)
+    return replace(spread, randomised=channels.expected_shares(fitted, evidence.shares) * total).of(correction)

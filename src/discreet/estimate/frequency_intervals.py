@@ -6,8 +6,9 @@ The formulas are in :mod:`~discreet.estimate.wilson`, :mod:`~discreet.estimate.c
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,10 +17,10 @@ from discreet.errors import EstimationError
 from discreet.estimate import anytime, contamination, intervals
 from discreet.estimate.channels import Channels
 from discreet.estimate.clopper_pearson import clopper_pearson, through_line
-from discreet.estimate.evidence import few_degrees, people_of_a_share
+from discreet.estimate.evidence import People, few_degrees
 from discreet.estimate.moments import refuse_large
 from discreet.estimate.restricted_intervals import MAX_RESTRICTED, likelihood_ratios, scores
-from discreet.estimate.wilson import chebyshev_factor, wilson
+from discreet.estimate.wilson import chebyshev_factor, variance_at, wilson
 
 if TYPE_CHECKING:
     from discreet.estimate.frequency_table import Frequencies
@@ -29,7 +30,8 @@ def default_method(result: Frequencies) -> str:
     """The method that is used unless another is named."""
     if result.correction is None:
         return "wald"
-    if result.channels.line is not None:
+    several = isinstance(result.channels, Channels) and len(result.channels.mechanisms) > 1
+    if result.channels.line is not None or (several and result.method == "unbiased" and _why_no_wilson(result) is None):
         return "wilson"
     # With absent values beside it the likelihood ratio of a frequency is not χ²: 83 % in the worst case measured.
     best = "likelihood-ratio" if result.estimate.size == 2 else "score"
@@ -62,35 +64,42 @@ def _as_reported(result: Frequencies, level: float, method: str | None, rows: sl
         return _chebyshev(result, level, rows)
     if method.startswith("anytime"):
         return _anytime(result, level, rows, rigorous=method == "anytime-rigorous")
+    if method in ("wilson", "score"):
+        if reason := _why_no_wilson(result):
+            raise EstimationError(f"{method} intervals {reason}")
+        return _wilson(result, level, rows)
     if line is None:
         raise EstimationError(
-            f"{method} intervals need a design in which each frequency depends on the share of one report; "
-            "use score, likelihood-ratio, chebyshev, wald or simultaneous"
+            f"{method} intervals need a design in which each frequency depends on the share of one report; use wilson"
         )
-    size = _effective_size(result, level)
-    if isinstance(size, np.ndarray):
-        size = size[rows]
-    if method in ("wilson", "score"):
-        return _score(result, intervals.two_sided_quantile(level), size, rows)
-    return _clopper_pearson(result, level, line, size, rows)
+    return _clopper_pearson(result, level, line, rows)
 
 
-def _clopper_pearson(
-    result: Frequencies, level: float, line: tuple[Floats, Floats], size: float | Floats, rows: slice
-) -> Floats:
+def _clopper_pearson(result: Frequencies, level: float, line: tuple[Floats, Floats], rows: slice) -> Floats:
     evidence, slope, offset = result.evidence, line[0][rows], line[1][rows]
     exact = evidence.survey is None and evidence.weights is None
+    size: float | Floats = float(result.n)
+    if not exact:
+        degrees = result.spread.degrees_of_freedom
+        size = _effective_size(result)[rows] * (1.0 if math.isinf(degrees) else few_degrees(level, result.n, degrees))
     counts = evidence.counts[rows].astype(float) if exact else evidence.shares[rows] * size
     low, high = clopper_pearson(counts, size, level)
     return intervals.within_unit(*through_line(low, high, slope, offset), np.abs(slope) + np.abs(offset))
 
 
+def _why_no_wilson(result: Frequencies) -> str | None:
+    """Why there is no interval of Wilson's; None where there is one."""
+    if isinstance(result.channels, Channels) and result.channels.only_together:
+        return "need designs that each tell all values apart; use likelihood-ratio or wald"
+    return None
+
+
 def _why_not(result: Frequencies, method: str) -> str | None:
     """Why there is no interval of this method by restricted fits; None where there is one."""
     if not isinstance(result.channels, Channels):
-        return "are for single columns; for the cells of a table use wald or chebyshev"
+        return "are for single columns; for the cells of a table use wilson or wald"
     if result.evidence.survey is not None or result.evidence.weights is not None:
-        return "are for simple random samples; with survey weights, strata or clusters use wald"
+        return "are for simple random samples; with survey weights, strata or clusters use wilson or wald"
     if method == "likelihood-ratio" and result.target == "table":
         return "need people who are a sample: given the table there is no likelihood; use score or wald"
     if result.channels.line is None and result.channels.truths > MAX_RESTRICTED:
@@ -119,39 +128,42 @@ def _restricted(result: Frequencies, level: float, method: str, rows: slice) -> 
     return scores(profile, codes, result.estimate, result.std_error, quantile, own, of_the_table=of_the_table)
 
 
-def _effective_size(result: Frequencies, level: float) -> float | Floats:
-    size, survey = _people(result), result.evidence.survey
-    if result.target == "table" or survey is None:
-        return size
-    return np.asarray(size * few_degrees(level, result.n, survey.degrees_of_freedom))
+def _effective_size(result: Frequencies) -> Floats:
+    """How large a simple random sample under one design would say as much about every frequency."""
+    evidence, channels = result.evidence, result.channels
+    if evidence.survey is None and evidence.weights is None and len(channels.mechanisms) == 1:
+        return np.full(result.estimate.shape, float(result.n))
+    own, other = _conditional_variances(result)
+    one_answer = variance_at(result.unbiased, own, other, _sampling(result))
+    # Of more than two values the variances at the others are known to be alike where each is a line in one share.
+    least = np.minimum(own, other) if channels.line is not None or channels.truths == 2 else 0.0
+    return People.of(evidence, result.target).effective_size(
+        result.spread.variances(channels.inverse), one_answer, least
+    )
 
 
-def _people(result: Frequencies) -> float | Floats:
-    """How many people the intervals of a sample without replacement, or of a survey, may count."""
-    evidence = result.evidence
-    if result.target == "table":
-        return evidence.kish
-    size = people_of_a_share(evidence)
-    if evidence.finite is None or evidence.survey is None or result.correction is None:
-        return size
-    # Without replacement every person says more, in the ratio of the variances of the frequency itself.
-    own, less = evidence.survey.variances(result.correction), result.std_error**2
-    return np.asarray(size * np.divide(own, less, out=np.ones_like(own), where=(less > 0) & (own > 0)))
+def _conditional_variances(result: Frequencies) -> tuple[Floats, Floats]:
+    """Randomisation variances of one debiased answer; of several designs the average over the rows."""
+    if not isinstance(result.channels, Channels):
+        return result.channels.conditional_variances
+    return result.channels.average_variances(result.evidence.squares)
 
 
-def wilson_of_values(result: Frequencies, codes: list[int], factors: Floats) -> tuple[Floats, Floats]:
+def _sampling(result: Frequencies) -> float:
+    """Whether people are a sample, and their sampling counts."""
+    return 1.0 if result.target == "population" else 0.0
+
+
+def wilson_of_values(result: Frequencies, codes: Any, factors: float | Floats) -> tuple[Floats, Floats]:
     """The ends of Wilson's intervals of some values, one factor for each, not held to [0, 1]."""
-    own, other = (values[codes] for values in result.channels.conditional_variances)
-    sampling = 1.0 if result.target == "population" else 0.0
-    size = np.broadcast_to(_people(result), result.estimate.shape)[codes]
-    return wilson(result.unbiased[codes], own, other, sampling, size, factors)
+    own, other = (values[codes] for values in _conditional_variances(result))
+    return wilson(result.unbiased[codes], own, other, _sampling(result), _effective_size(result)[codes], factors)
 
 
-def _score(result: Frequencies, factor: float, size: float | Floats, rows: slice) -> Floats:
-    own, other = (values[rows] for values in result.channels.conditional_variances)
-    sampling = 1.0 if result.target == "population" else 0.0
-    centre = result.unbiased[rows]
-    return intervals.within_unit(*wilson(centre, own, other, sampling, size, factor), 1 + np.abs(centre))
+def _wilson(result: Frequencies, level: float, rows: slice) -> Floats:
+    """Wilson's interval; of a survey with the quantile of Student's t."""
+    factor = intervals.two_sided_quantile(level, result.spread.degrees_of_freedom)
+    return intervals.within_unit(*wilson_of_values(result, rows, factor), 1 + np.abs(result.unbiased[rows]))
 
 
 def _anytime(result: Frequencies, level: float, rows: slice, *, rigorous: bool) -> Floats:
@@ -162,8 +174,7 @@ def _anytime(result: Frequencies, level: float, rows: slice, *, rigorous: bool) 
         reach = anytime.reach(n, anytime.bounded_deviation(weights)[rows], level)
         ends = centre - reach, centre + reach
     else:
-        own, other = (values[rows] for values in result.channels.conditional_variances)
-        ends = wilson(centre, own, other, 1.0, n, anytime.factor(n, level))
+        ends = wilson_of_values(result, rows, anytime.factor(n, level))
     return intervals.within_unit(*ends, 1 + np.abs(centre))
 
 
@@ -207,14 +218,14 @@ def _chebyshev(result: Frequencies, level: float, rows: slice) -> Floats:
     if result.evidence.survey is not None:
         raise EstimationError(
             "chebyshev intervals are rigorous only when people are sampled independently; with survey weights, "
-            "strata or clusters use wald, wilson or clopper-pearson"
+            "strata or clusters use wilson or wald"
         )
     if isinstance(result.channels, Channels) and result.channels.only_together:
         raise EstimationError(
             "chebyshev intervals need designs that each tell all values apart; use likelihood-ratio or wald"
         )
     if result.evidence.weights is None:
-        return _score(result, factor, float(result.n), rows)
+        return intervals.within_unit(*wilson_of_values(result, rows, factor), 1 + np.abs(result.unbiased[rows]))
     # Given the table: the squared weights may sit on any truth, so the larger of the two variances counts.
     worst = np.maximum(*(values[rows] for values in result.channels.conditional_variances))
     centre = result.unbiased[rows]

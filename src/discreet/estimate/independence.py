@@ -203,21 +203,33 @@ def _rao_scott(evidence: Evidence, first: Channels, second: Channels) -> Indepen
     refuse_large(left.shape[0] * right.shape[0])
     refuse_large(table.size)
     contrasts = np.asarray(np.kron(left, right), float)
-    return rao_scott(evidence, contrasts, contrasts @ evidence.shares)
+    one_design = len(first.mechanisms) == len(second.mechanisms) == 1
+    return rao_scott(evidence, contrasts, contrasts @ evidence.shares, one_design=one_design)
 
 
-def rao_scott(evidence: Evidence, contrasts: Floats, departure: Floats) -> IndependenceTest:
+def rao_scott(evidence: Evidence, contrasts: Floats, departure: Floats, *, one_design: bool = True) -> IndependenceTest:
     """Whether ``departure = L p̂ − constant`` is zero, when its covariance V is not the one that ‖departure‖² assumes.
 
-    ‖departure‖² is a sum of χ²₁ weighted by the eigenvalues of V; the mean tr V and the variance 2 tr V² are matched
-    (Rao and Scott 1984), as an F test with the degrees of freedom of the survey (Thomas and Rao 1987).
+    ‖departure‖² is a sum of χ²₁ weighted by generalised design effects, the eigenvalues of ``R⁻¹V`` for the covariance
+    R that a simple random sample has at the same table. Their mean and the mean of their squares are matched (Rao and
+    Scott 1984), as an F test with the degrees of freedom of the survey (Thomas and Rao 1987). V and R are both taken at
+    the observed table: V alone would grow with the association and hide it.
 
     Parameters
     ----------
     contrasts : array (degrees of freedom, reports)
-        L, scaled so that V would be identity/n for a simple random sample and one design.
+        L, scaled so that V would be identity/n for a simple random sample and one design under independence.
+    one_design : bool
+        Whether it is so scaled; with designs that differ by row V itself is the reference.
     """
     spread = Multinomial(evidence.shares, evidence.n) if evidence.survey is None else evidence.survey
+    if one_design and evidence.survey is not None:
+        reference = Multinomial(evidence.shares, evidence.n).covariance(DenseInverse(contrasts)) * evidence.n
+        values, vectors = np.linalg.eigh(reference)
+        kept = values > _RANK_TOLERANCE * values[-1]
+        if not kept.any():
+            raise EstimationError("the reports do not vary enough to test independence")
+        contrasts = (vectors[:, kept] / np.sqrt(values[kept])).T @ contrasts
     covariance = spread.covariance(DenseInverse(contrasts))
     trace = float(np.trace(covariance))
     if trace <= 0:

@@ -1,8 +1,7 @@
 """Linear functionals of frequencies, ``c'f̂`` with its variance: means, shares of sets, distribution functions.
 
 With ``f̂ = A p̂`` a functional is ``c'f̂ = Σ_y a_y p̂_y`` with the scores ``a = Aᵀc`` of the reports, so that its variance
-is that of a mean of scores under the law of the report shares, whatever that is
-(:mod:`~discreet.estimate.sampling.share_covariance`). No
+is that of a mean of scores under the law of the report shares (:mod:`~discreet.estimate.sampling.share_covariance`). No
 covariance matrix of all frequencies is needed.
 """
 
@@ -17,8 +16,8 @@ from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.bounded_mean import Support, support_of
-from discreet.estimate.calibrated_variance import Calibrated
 from discreet.estimate.channels import Channels
+from discreet.estimate.evidence import People
 from discreet.estimate.sampling.share_covariance import Multinomial
 from discreet.estimate.statistic import Statistic, single_row_notes
 from discreet.estimate.value_numbers import NOBODY_KNOWN, place_notes, value_numbers
@@ -96,7 +95,7 @@ def _statistic(
         support=support,
         interval_variance=for_intervals,
         simple_variance=simple,
-        may_exceed_n=result.evidence.finite is not None or isinstance(result.evidence.survey, Calibrated),
+        people=People.of(result.evidence, result.target),
     )
 
 

@@ -32,9 +32,10 @@ from numpy.typing import NDArray
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.calibrated_variance import AuxiliarySums
+from discreet.estimate.evidence import People
 from discreet.estimate.passes import refuse_to_send
 from discreet.estimate.rows import Batch
-from discreet.estimate.sampling.degrees_of_freedom import degrees_of_strata
+from discreet.estimate.sampling.degrees_of_freedom import degrees_of_strata, with_known_part
 from discreet.estimate.sampling.unit_totals import UnitIndex, at_codes, grown
 from discreet.estimate.survey import Roles, auxiliary_products
 from discreet.estimate.tally import GroupIndex, PairIndex
@@ -65,12 +66,10 @@ class ScoreMeans:
     degrees_of_freedom : array (groups,)
         Of the variance over strata (:mod:`discreet.estimate.sampling.degrees_of_freedom`), n − 1 for a simple
         random sample; infinite given the table.
-    kish : array (groups,)
-        ``(Σw)²/Σw²``.
     simple : array (groups·k, groups·k) or None
         The covariance that a simple random sample of as many people would have, for design effects; of surveys only.
-    may_exceed_n : bool
-        Whether the sample may say more than a simple random one of its size: without replacement, or with known totals.
+    people : People
+        What bounds effective sample sizes.
     """
 
     labels: list[Any]
@@ -80,9 +79,8 @@ class ScoreMeans:
     covariance: Floats
     total_covariance: Floats | None
     degrees_of_freedom: Floats
-    kish: Floats
+    people: People
     simple: Floats | None = None
-    may_exceed_n: bool = False
 
 
 class ScoreSums:
@@ -102,7 +100,7 @@ class ScoreSums:
 
     def __init__(self, width: int, roles: Roles, target: str, lost: int = 0) -> None:
         self._width, self._roles, self._target, self._lost = width, roles, target, lost
-        self._is_survey = target == "population" and (roles.weights or roles.strata or roles.clusters or roles.fpc)
+        self._is_survey = target == "population" and roles.is_sample
         self._index, self._groups, self._blocks = UnitIndex(), GroupIndex("by"), PairIndex()
         # By block: rows, Σw, Σw², then Σwz, Σw²z (k each), Σw²zz', Σw²z̃, Σwzz' (k² each).
         self._sums: Floats = np.zeros((3 + 2 * width + 3 * width * width, 0))
@@ -204,11 +202,21 @@ class ScoreSums:
             means=means,
             covariance=covariance,
             total_covariance=totals,
-            degrees_of_freedom=self._degrees(unit, place, n, means, weight),
-            kish=weight**2 / squares,
+            degrees_of_freedom=self._degrees(unit, place, means, weight, covariance),
+            people=self._people(place, n, weight, squares),
             simple=self._same_size(by_group, n, weight, means) if self._is_survey else None,
-            may_exceed_n=self._is_survey and (self._roles.fpc or self._roles.rule is not None),
         )
+
+    def _people(self, place: Ints, n: Ints, weight: Floats, squares: Floats) -> People:
+        """What bounds the effective sample size of every group."""
+        kish = weight**2 / squares
+        units, more = kish, self._roles.fpc or self._roles.rule is not None
+        if self._is_survey:
+            more = more or self._index.units.size > 1
+            if self._roles.clusters:
+                units = weight**2 / np.bincount(place, self._sums[1] ** 2, n.size)
+        units = units / self._roles.rows_per_person
+        return People(n.astype(float), kish, units, self._target == "table" or (self._is_survey and more))
 
     def _second(self, sums: Floats, start: int) -> Floats:
         """Sums of k × k products, one matrix per column of sums."""
@@ -242,7 +250,8 @@ class ScoreSums:
                 f"{stratum_of.size:,} clusters in {groups:,} groups are more than memory should hold; use fewer groups"
             )
         fraction = self._index.fractions if self._roles.fpc else np.zeros(units_in.size)
-        factor = (1 - fraction) * units_in / (units_in - 1)
+        sampling, randomised = self._roles.corrected(fraction)
+        factor = sampling * units_in / (units_in - 1)
         sums, own_centre, own_total = self._sums, centre[place], total[place]
         residual = (sums[3 : 3 + k].T - sums[1][:, None] * own_centre) / own_total[:, None]
         cells = np.zeros((stratum_of.size, groups, k))
@@ -264,10 +273,10 @@ class ScoreSums:
                 crossed = self._with_auxiliary(place, centre, total, factor[stratum_of[unit]], 0) @ slopes
                 middle = middle - crossed - crossed.T + slopes.T @ self._auxiliary.squares(factor) @ slopes
         found = np.asarray(middle - (by_stratum.T * (factor / units_in)) @ by_stratum)
-        if self._roles.fpc:  # the randomisation is not corrected: everybody who was asked was randomised
+        if randomised.any():  # everybody who was asked was randomised, in every row anew
             alone = self._second(sums, 3 + 2 * k) - self._second(sums, 3 + 2 * k + k * k)
             blocks = np.zeros((groups, k, k))
-            np.add.at(blocks, place, alone * (fraction[stratum_of[unit]] / own_total**2)[:, None, None])
+            np.add.at(blocks, place, alone * (randomised[stratum_of[unit]] / own_total**2)[:, None, None])
             found = found + _diagonal_blocks(blocks)
         return found
 
@@ -304,19 +313,19 @@ class ScoreSums:
         squares = squares + sums[2][:, None, None] * own[:, :, None] * own[:, None, :]
         return np.asarray(squares / (total[place] ** 2)[:, None, None])
 
-    def _degrees(self, unit: Ints, place: Ints, n: Ints, means: Floats, weight: Floats) -> Floats:
+    def _degrees(self, unit: Ints, place: Ints, means: Floats, weight: Floats, covariance: Floats) -> Floats:
         """Of the variance of every group, at most units minus strata in which it has any; infinite given the table."""
         groups, k = means.shape
         if self._target == "table":
             return np.full(groups, math.inf)
         if not self._is_survey:
-            return np.asarray(np.maximum(n - 1.0, 1.0))
+            return np.maximum(np.bincount(place, self._sums[0], groups) - 1.0, 1.0)
         stratum_of, units_in = self._index.stratum, self._index.units
         rows = np.ones(unit.size) if self._roles.clusters else self._sums[0]
         units = np.bincount(place, rows, groups)
         pairs = np.unique(np.stack([place, stratum_of[unit]]), axis=1)
-        most = np.asarray(units - np.bincount(pairs[0], minlength=groups), float)
-        if units_in.size == 1:
+        most = units / self._roles.rows_per_person - np.bincount(pairs[0], minlength=groups)
+        if units_in.size == 1 and not self._roles.fpc:
             return np.asarray(np.maximum(most, 1.0))
         squares, sums = np.zeros((units_in.size, groups, k)), np.zeros((units_in.size, groups, k))
         residual = (self._sums[3 : 3 + k].T - self._sums[1][:, None] * means[place]) / weight[place][:, None]
@@ -325,8 +334,14 @@ class ScoreSums:
             own = np.diagonal(self._squares(place, means, weight), axis1=1, axis2=2)
         np.add.at(squares, (stratum_of[unit], place), own)
         np.add.at(sums, (stratum_of[unit], place), residual)
-        by_stratum = (squares - sums**2 / units_in[:, None, None]) * (units_in / (units_in - 1))[:, None, None]
-        return np.asarray(degrees_of_strata(by_stratum, units_in, most[:, None]).min(axis=1))
+        remaining = 1 - self._index.fractions if self._roles.fpc else 1.0
+        factors = remaining * units_in / (units_in - 1)
+        by_stratum = (squares - sums**2 / units_in[:, None, None]) * factors[:, None, None]
+        found = degrees_of_strata(by_stratum, units_in, most[:, None])
+        if self._roles.fpc:
+            sampled, whole = by_stratum.sum(axis=0), np.diag(covariance).reshape(groups, k)
+            found = with_known_part(found, np.divide(whole, sampled, out=np.ones_like(whole), where=sampled > 0))
+        return np.asarray(found.min(axis=1))
 
 
 def _diagonal_blocks(blocks: Floats) -> Floats:

@@ -15,8 +15,10 @@ _LARGEST_LOG = math.log(np.finfo(float).max)
 _SIGNS = np.array([1.0, -1.0, -1.0, 1.0])
 
 
-def odds_ratio(table: Floats, covariance: Floats, level: float) -> tuple[float, float, float]:
-    """``f00 f11/(f01 f10)`` with its interval: normal on the logarithm.
+def odds_ratio(
+    table: Floats, covariance: Floats, level: float, degrees_of_freedom: float = math.inf
+) -> tuple[float, float, float]:
+    """``f00 f11/(f01 f10)`` with its interval: normal, or of a survey Student's t, on the logarithm.
 
     The standard error is ``√(g' Cov g)`` with g = (1/f00, −1/f01, −1/f10, 1/f11) and the full covariance of the
     corrected cells, whatever randomised them.
@@ -29,7 +31,7 @@ def odds_ratio(table: Floats, covariance: Floats, level: float) -> tuple[float, 
         raise EstimationError("a corrected cell is not positive: there are too few reports for an odds ratio")
     gradient = _SIGNS / cells
     log_ratio = float(_SIGNS @ np.log(cells))
-    half = two_sided_quantile(level, math.inf) * math.sqrt(float(gradient @ covariance @ gradient))
+    half = two_sided_quantile(level, degrees_of_freedom) * math.sqrt(float(gradient @ covariance @ gradient))
     if log_ratio + half > _LARGEST_LOG:
         raise EstimationError("a corrected cell is next to zero: there are too few reports for an odds ratio")
     return math.exp(log_ratio), math.exp(log_ratio - half), math.exp(log_ratio + half)

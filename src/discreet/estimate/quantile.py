@@ -233,7 +233,7 @@ def _of_box(reports: Any, name: Any, mechanism: ZeroInflatedLaplace, p: float, t
         assert column.values is not None
         total = column.values.size
     rows = Rows(release, total, [column], **aside).source()
-    roles = Roles.of(aside)
+    roles = Roles.of(aside, release, column.needs)
     thresholds = BoxThresholds(rows if isinstance(rows, FarRows) else Remembered(rows), mechanism, roles, target, p)
     first = thresholds.at(0)
     return quantiles(

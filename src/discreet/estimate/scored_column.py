@@ -240,7 +240,7 @@ def score_means(
     rows, scores = Rows(release, column.total, [column.reader], **aside).source(), column.scores
     if isinstance(scores, PublicScores) and isinstance(rows, FarRows):
         scores.centre_at(summed(rows, _average))
-    roles = Roles.of(aside)
+    roles = Roles.of(aside, release, column.reader.needs)
     found = summed(rows, _Scoring(scores, roles, target))
     notes = () if target == "table" else roles.notes
     return found.sums.means(), (*left_out_note(found.sums.left_out), *found.notes, *notes)
@@ -267,7 +267,7 @@ class _Scoring:
 
     def __call__(self, batches: Iterator[Batch]) -> _Scored:
         scores, sums = self.scores, ScoreSums(2, self.roles, self.target, self.scores.lost)
-        needed = self.target == "table" or self.roles.fpc
+        needed = self.target == "table" or self.roles.fpc or self.roles.rows_per_person > 1
         for batch in batches:
             if len(batch.codes):
                 products = scores.products(batch.codes) if needed else None

@@ -17,10 +17,11 @@ from discreet.errors import EstimationError
 from discreet.estimate import anytime, display
 from discreet.estimate.bounded_mean import Support, bounded, reaches
 from discreet.estimate.contrast import Contrast, contrast, unknown_group
+from discreet.estimate.evidence import People
 from discreet.estimate.intervals import checked_level, two_sided_quantile, within_unit
 from discreet.estimate.result import SHARES, Axis, Result, frozen, written_interval
 from discreet.estimate.result_table import Column, Ends, ResultTable, group_columns, interval_heading, labels
-from discreet.estimate.wilson import wilson
+from discreet.estimate.wilson import variance_at, wilson
 
 _ANYTIME = ("anytime", "anytime-rigorous")
 
@@ -69,8 +70,8 @@ class Statistic(Result):
     interval_variance: Floats | None = None
     #: Of a survey: the variances that a simple random sample of as many people would have.
     simple_variance: Floats | None = None
-    #: Whether a sample may be worth more people than it has: without replacement, or with known totals.
-    may_exceed_n: bool = False
+    #: What bounds the effective sample size of a survey.
+    people: People | None = None
     #: The least standard deviation of one score, and half the range of scores; for confidence sequences of a mean.
     deviations: tuple[float, float] | None = None
 
@@ -157,15 +158,16 @@ class Statistic(Result):
         mean, error = self.estimate / people, self.variances / people**2
         variance = size * error
         if self.simple_variance is not None:  # as many people as would give this error
+            assert self.people is not None
             variance = np.maximum(size * self.simple_variance / people**2, self.support.least)
-            np.divide(variance, error, out=size, where=(error > 0) & (variance > 0))
-            size = size if self.may_exceed_n else np.minimum(size, self.n)
+            size = self.people.effective_size(error, variance, self.support.least)
         below, above = reaches(mean, variance, size, quantiles, self.support)
         return bounded(mean, below, above, self.support) * people[:, None]
 
     def _anytime(self, level: float, *, rigorous: bool) -> Floats:
         """A confidence sequence, at the number of answers that there are now."""
-        if self.deviations is None or self.target != "population" or self._is_survey:
+        weighted = self.people is not None and not np.allclose(self.people.kish, self.n, rtol=1e-9)
+        if self.deviations is None or weighted or self._is_survey:
             raise EstimationError(
                 "anytime intervals are for the means of estimate.mean from simple random samples: no totals, and no "
                 "survey weights, strata or clusters"
@@ -195,13 +197,10 @@ class Statistic(Result):
         people = self._people
         share = (self.estimate / people - first) / (second - first)
         sampling = 1.0 if self.target == "population" else 0.0
-        at_share = share * own + (1 - share) * other + sampling * share * (1 - share)
-        variance = (self.std_error / people / (second - first)) ** 2
         size = self.n.astype(float)
-        if self._is_survey or self.target == "table":  # as many people as would give this variance
-            informative = np.isfinite(variance) & (variance > 0) & (at_share > 0)
-            np.divide(at_share, variance, out=size, where=informative)
-        size = size if self.may_exceed_n else np.minimum(size, self.n)
+        if self.people is not None and (self._is_survey or self.target == "table"):
+            variance = (self.std_error / people / (second - first)) ** 2
+            size = self.people.effective_size(variance, variance_at(share, own, other, sampling), min(own, other))
         ends = wilson(share, np.full_like(share, own), np.full_like(share, other), sampling, size, factors)
         return share, *ends
 
@@ -227,6 +226,7 @@ class Statistic(Result):
             simple_variance=None if self.simple_variance is None else self.simple_variance[places],
             interval_variance=None if self.interval_variance is None else self.interval_variance[places],
             degrees_of_freedom=self.degrees_of_freedom[places],
+            people=None if self.people is None else self.people.at(places),
         )
 
     def __getitem__(self, group: Any) -> Self:

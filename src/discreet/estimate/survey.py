@@ -32,22 +32,53 @@ class Roles:
     fpc: bool = False
     #: Weights that meet known totals.
     rule: WeightRule | None = None
+    #: How many rows one person may have, where no clusters hold them; and whether their reports are the same.
+    rows_per_person: int = 1
+    memoised: bool = False
 
     @classmethod
-    def of(cls, aside: Mapping[str, Any]) -> Roles:
-        """The roles that have something."""
+    def of(cls, aside: Mapping[str, Any], release: Any = None, columns: Iterable[str] = ()) -> Roles:
+        """The roles that have something, of these columns of a release."""
         given = {role: aside.get(role) is not None for role in ("weights", "strata", "clusters", "groups", "fpc")}
-        return cls(**given, rule=weight_rule(aside.get("weights")))
+        rows = None if release is None or given["clusters"] else release.manifest.rows_per_person
+        read = set(columns)
+        memoised = rows is not None and any(
+            block.memoised for block in release.manifest.blocks if read & set(block.columns)
+        )
+        return cls(**given, rule=weight_rule(aside.get("weights")), rows_per_person=rows or 1, memoised=memoised)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader should know about the weights."""
-        return () if self.rule is None else ("weights are calibrated to known totals, which the errors know",)
+        """What a reader should know about weights and persons."""
+        notes = () if self.rule is None else ("standard errors account for calibration to known totals",)
+        if self.rows_per_person == 1:
+            return notes
+        return (
+            *notes,
+            f"one person may have {self.rows_per_person:,} rows, and no column links them: standard errors allow for "
+            "the same answer in all rows of a person",
+        )
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether a population is sampled otherwise than by simple random sampling of rows."""
+        return self.weights or self.strata or self.clusters or self.fpc or self.rows_per_person > 1
+
+    def corrected(self, fractions: Floats) -> tuple[Floats, Floats]:
+        """What multiplies the linearised variance and the variance of the randomisation, by stratum.
+
+        With V_t the variance of the truth and V_r that of the randomisation, f the sampled fraction and up to r rows of
+        one person, ``(1 − f)(r V_t + V_r) + f V_r``; memoised reports repeat, ``r((1 − f) V_t + V_r)``.
+        """
+        rows = self.rows_per_person
+        if self.memoised:
+            return rows * (1 - fractions), rows * fractions
+        return rows * (1 - fractions), fractions - (rows - 1) * (1 - fractions)
 
     @property
     def any(self) -> bool:
         """Whether plain counts are not enough."""
-        return self.weights or self.strata or self.clusters or self.groups or self.fpc
+        return self.is_sample or self.groups
 
 
 class SurveyTally:
@@ -60,7 +91,7 @@ class SurveyTally:
         #: Rows without an answer.
         self.left_out = 0
         # Given the table of truths, rows are randomised independently: only weights matter.
-        self._is_sample = target == "population" and (roles.weights or roles.strata or roles.clusters or roles.fpc)
+        self._is_sample = target == "population" and roles.is_sample
         self._index = UnitIndex()
         self._group_labels = GroupIndex("by")
         self._blocks = PairIndex()  # (unit, group); the unit is the stratum where there are no clusters
@@ -125,11 +156,13 @@ class SurveyTally:
         notes: tuple[str, ...] = ()
         if self._is_sample and whole.any():
             stratum_of = self._index.stratum
-            survey, notes = self._linearised(unit, report, sums, weights, np.ones(self._index.units.size))
-            if self._roles.fpc:
-                fractions = self._index.fractions
-                sampled, _ = self._linearised(unit, report, sums, weights, 1 - fractions)
-                finite = FiniteSample(sampled, _sums(report, sums[2] * fractions[stratum_of[unit]], self._reports))
+            rows, strata = self._roles.rows_per_person, self._index.units.size
+            survey, notes = self._linearised(unit, report, sums, weights, np.full(strata, float(rows)))
+            if self._roles.fpc or rows > 1:
+                fractions = self._index.fractions if self._roles.fpc else np.zeros(strata)
+                sampling, randomised = self._roles.corrected(fractions)
+                sampled, _ = self._linearised(unit, report, sums, weights, sampling)
+                finite = FiniteSample(sampled, _sums(report, sums[2] * randomised[stratum_of[unit]], self._reports))
         if not self._roles.weights:
             return Evidence(whole, survey=survey, notes=notes, finite=finite)
         return Evidence(whole, weights, squares, survey, notes, finite)
@@ -139,7 +172,7 @@ class SurveyTally:
     ) -> tuple[Linearised, tuple[str, ...]]:
         """The spread of one group: the clusters of the whole sample count, with zeros where the group is absent.
 
-        ``remaining`` multiplies the variance of every stratum: 1, or 1 − f_h.
+        ``remaining`` multiplies the variance of every stratum: the rows of one person, times 1 − f_h.
         """
         stratum_of, clusters_in = self._index.stratum, self._index.units
         if clusters_in.size * self._reports > MAX_STRATUM_CELLS:
@@ -168,7 +201,7 @@ class SurveyTally:
             rows, gamma = g, float(g.sum())
             used, used_strata = int(count.sum().round()), np.unique(stratum).size
             kish = float(weight.sum() ** 2 / square.sum())
-        total = float(weights.sum())
+        total, rows_of_one = float(weights.sum()), self._roles.rows_per_person
         survey = Linearised(
             shares=weights / total,
             total=total,
@@ -178,17 +211,17 @@ class SurveyTally:
             strata=strata.reshape(clusters_in.size, self._reports),
             factors=factor / clusters_in,
             clusters=used,
-            degrees=self._degrees(unit, report, sums, weights / total, max(used - used_strata, 1)),
-            kish=kish,
+            degrees=self._degrees(unit, report, sums, weights / total, used / rows_of_one - used_strata, remaining),
+            kish=kish / rows_of_one,
         )
         notes = self._survey_notes(used, used_strata)
         return (survey if self._roles.rule is None else self._calibrated(survey, unit, report, sums, factor)), notes
 
-    def _degrees(self, unit: Ints, report: Ints, sums: Floats, shares: Floats, most: int) -> float:
+    def _degrees(self, unit: Ints, report: Ints, sums: Floats, shares: Floats, most: float, remaining: Floats) -> float:
         """Degrees of freedom of the variance of all shares together, ``Σ_y Var(p̂_y)``."""
         stratum_of, units_in = self._index.stratum, self._index.units
         if units_in.size == 1:
-            return float(most)
+            return max(most, 1.0)
         _, weight, square = sums[:3]
         stratum, size, length = stratum_of[unit], units_in.size, float(shares @ shares)
         if self._roles.clusters:  # Σ_y (W_cy − p_y W_c)² of every cluster, in two sums over its cells
@@ -199,8 +232,8 @@ class SurveyTally:
             squares = _sums(stratum, square * (1 - 2 * shares[report] + length), size)
         cells = _sums(stratum * self._reports + report, weight, size * self._reports).reshape(size, self._reports)
         between = np.sum((cells - np.outer(cells.sum(axis=1), shares)) ** 2, axis=1)
-        by_stratum = (squares - between / units_in) * (units_in / (units_in - 1))
-        return float(degrees_of_strata(by_stratum, units_in, float(most)))
+        by_stratum = (squares - between / units_in) * (remaining * units_in / (units_in - 1))
+        return float(degrees_of_strata(by_stratum, units_in, most))
 
     def _calibrated(self, plain: Linearised, unit: Ints, report: Ints, sums: Floats, factor: Floats) -> Calibrated:
         """The same spread, as that of residuals from what is known."""

@@ -18,6 +18,11 @@ import numpy as np
 from discreet.arguments import Floats
 
 
+def variance_at(share: Floats, own: Floats, other: Floats, sampling: float) -> Floats:
+    """``V(π)``: the variance of one debiased answer where the frequency is π."""
+    return np.asarray(share * own + (1 - share) * other + sampling * share * (1 - share))
+
+
 def wilson(
     estimate: Floats, own: Floats, other: Floats, sampling: float, n: float | Floats, factor: float | Floats
 ) -> tuple[Floats, Floats]:

@@ -141,7 +141,13 @@ def _notes(release: Release, sets: Replicates, method: str, found: Floats) -> tu
                 "the replicate weights are taken as they are: a finite-population correction in them, or in their "
                 "factor, corrects the error of the randomisation too, which it must not, and states too little",
             )
-    elif release.survey.fpc is not None:
+    elif isinstance(sets, Jackknife) and sets.units.is_grouped:
+        share = 1 / np.sqrt(2 * sets.degrees_of_freedom)
+        notes += (
+            f"units were left out in {sets.units.count:,} random groups: the standard error itself varies by about "
+            f"{share:.0%} with their draw; more replicates make it steadier",
+        )
+    if not isinstance(sets, Released) and release.survey.fpc is not None:
         notes += ("the finite-population correction is not used by replicates: the error is a little too large",)
     if found.size and (np.ptp(found, axis=0) == 0).any():
         notes += (
@@ -190,12 +196,8 @@ def _given(release: Release, method: str, weights: Sequence[str], scale: float |
             raise EstimationError(f'weights: the release has no public column "{name}"')
     if scale is None:
         scale = _usual_scale(method, len(names))
-    given, first_row = Released(names, arguments.number(scale, "scale", EstimationError, above=0)), 0
-    for batch in release.batches(names):  # a bad number is refused here, not taken for a replicate that fails
-        for place in range(len(names)):
-            given.weights(place, batch, first_row)
-        first_row += batch.num_rows
-    return given
+    # A bad number is refused here, not taken for a replicate that fails.
+    return Released.of(release, names, arguments.number(scale, "scale", EstimationError, above=0))
 
 
 def _once(

@@ -30,7 +30,7 @@ class Reweighted(WeightedRelease):
         return Survey(weight=self.weight)
 
     def _needs(self) -> Sequence[str]:
-        return self._replicates.needs
+        return self._replicates.needs(self._replicate)
 
     def _weights(self, batch: pa.RecordBatch, first_row: int) -> pa.Array:
         return pa.array(self._replicates.weights(self._replicate, batch, first_row), pa.float64())

@@ -29,6 +29,8 @@ class Units:
     unit: Ints
     stratum: Ints
     weights: Floats
+    #: Whether units were put together at random.
+    is_grouped: bool = False
 
     @property
     def count(self) -> int:
@@ -55,7 +57,7 @@ class Units:
             part[chance.permutation(own)] = start + np.arange(size) % groups
             stratum_of += [code] * groups
             start += groups
-        return Units(part[self.unit], np.array(stratum_of), self.weights)
+        return Units(part[self.unit], np.array(stratum_of), self.weights, is_grouped=True)
 
 
 def read_units(release: Release) -> Units:

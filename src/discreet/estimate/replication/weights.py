@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -23,15 +23,22 @@ from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.checks import floats, row_of
 from discreet.estimate.replication.units import Units
+from discreet.manifest import Release
+
+#: Relative size below which an eigenvalue of the products of weights counts as zero: 1e-5 for the weights themselves.
+_RANK_TOLERANCE = 1e-10
 
 
 class Replicates(ABC):
     """Several sets of weights for the rows of one release."""
 
-    #: What has to be read to know the weights.
-    needs: tuple[str, ...] = ()
     #: Of Student's t.
     degrees_of_freedom: float
+
+    def needs(self, replicate: int) -> tuple[str, ...]:
+        """Columns that hold the weights of one replicate."""
+        del replicate
+        return ()
 
     @property
     @abstractmethod
@@ -108,16 +115,27 @@ class Released(Replicates):
 
     columns: Sequence[str]
     scale: float
+    degrees_of_freedom: float = 1.0
 
-    @property
-    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """All of them; only the one in question is used."""
-        return tuple(self.columns)
+    @classmethod
+    def of(cls, release: Release, columns: Sequence[str], scale: float) -> Released:
+        """Check all weights once: one less than the rank of their matrix are the degrees of freedom, as in R's survey.
 
-    @property
-    def degrees_of_freedom(self) -> float:  # type: ignore[override]
-        """One less than there are replicates."""
-        return float(len(self.columns) - 1)
+        Many replicates of few clusters have no more degrees of freedom than the clusters.
+        """
+        found, first_row = cls(columns, scale), 0
+        products = np.zeros((len(columns), len(columns)))
+        for batch in release.batches(list(columns)):
+            rows = np.stack([found.weights(place, batch, first_row) for place in range(len(columns))])
+            products += rows @ rows.T
+            first_row += batch.num_rows
+        values = np.linalg.eigvalsh(products)
+        rank = int(np.count_nonzero(values > _RANK_TOLERANCE * values[-1]))
+        return replace(found, degrees_of_freedom=float(max(rank - 1, 1)))
+
+    def needs(self, replicate: int) -> tuple[str, ...]:
+        """Its own column."""
+        return (self.columns[replicate],)
 
     @property
     def coefficients(self) -> Floats:

@@ -25,3 +25,12 @@ def degrees_of_strata(variances: Floats, units: Ints, most: float | Floats) -> F
     spread = np.tensordot(1 / (units + 1.0), v**2, axes=1)
     found = np.divide(total**2, spread, out=np.full(total.shape, np.inf), where=spread > 0) - 2
     return np.asarray(np.clip(found, 1.0, np.maximum(most, 1.0)))
+
+
+def with_known_part(degrees: float | Floats, ratio: float | Floats) -> Floats:
+    """Degrees of freedom of ``v + R``, which is ``ratio`` times v, where R is as good as known.
+
+    Of a sample without replacement R is the variance of the randomisation, which every row shows: it adds to the
+    numerator of Satterthwaite's formula alone.
+    """
+    return np.asarray((np.asarray(degrees) + 2) * np.maximum(ratio, 1.0) ** 2 - 2)

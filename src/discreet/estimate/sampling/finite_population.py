@@ -14,7 +14,7 @@ Clusters are taken to be in the sample as a whole.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.checks import row_of
 from discreet.estimate.moments import table_covariance, table_variances
+from discreet.estimate.sampling.degrees_of_freedom import with_known_part
 from discreet.estimate.sampling.share_covariance import Linearised, Spread
 from discreet.mechanisms.inverse import Inverse
 
@@ -88,11 +89,18 @@ class FiniteSample(Spread):
 
     sampled: Linearised
     randomised: Floats
+    #: The variance over that of the sampled part alone, for the degrees of freedom.
+    ratio: float = 1.0
 
     @property
     def degrees_of_freedom(self) -> float:
-        """Clusters minus strata."""
-        return self.sampled.degrees_of_freedom
+        """Those of the sampled part, and more where the randomisation makes much of the variance."""
+        return float(with_known_part(self.sampled.degrees_of_freedom, self.ratio))
+
+    def of(self, correction: Inverse) -> FiniteSample:
+        """The same, with the degrees of freedom of A·p̂."""
+        whole, part = (float(np.sum(one.variances(correction))) for one in (self, self.sampled))
+        return replace(self, ratio=whole / part if part > 0 else 1.0)
 
     def variances(self, correction: Inverse) -> Floats:
         """The diagonal."""

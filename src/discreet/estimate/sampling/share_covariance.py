@@ -154,6 +154,11 @@ class Linearised(Spread):
     kish: float
 
     @property
+    def may_exceed_n(self) -> bool:
+        """Whether the sample may say more than a simple random one of its size: with strata, or known totals."""
+        return len(self.strata) > 1
+
+    @property
     def degrees_of_freedom(self) -> float:
         """Clusters minus strata, fewer where few clusters make most of the variance."""
         return self.degrees
@@ -209,10 +214,6 @@ class Linearised(Spread):
 
     def share_variances(self) -> Floats:
         """The diagonal of S."""
-        return self._share_diagonal(self.shares, self.total)
-
-    def plain_share_variances(self) -> Floats:
-        """The same, were nothing known of the population but what the sample says."""
         return self._share_diagonal(self.shares, self.total)
 
     def _stratum_sums(self, centre: Floats, total: float) -> Floats:
