@@ -12,8 +12,8 @@ from scipy.stats import chi2, chi2_contingency
 from discreet.domains import Binary
 from discreet.errors import EstimationError
 from discreet.estimate import crosstab_of_reports
-from discreet.estimate.moments import KroneckerInverse
-from discreet.estimate.odds import odds_ratio
+from discreet.estimate.channels.moments import KroneckerInverse
+from discreet.estimate.tables.odds import odds_ratio
 from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse
 from tests.estimate.enumeration import mean_and_covariance, report_tables
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import EstimationError, Plan, Randomness, estimate, release
-from discreet.estimate.pair_scores import POWERS, BothColumns, pair_scores
-from discreet.estimate.scored_column import scored_column
+from discreet.estimate.means.input import scored_column
+from discreet.estimate.means.pair_scores import POWERS, BothColumns, pair_scores
 from discreet.mechanisms import BinaryResponse, GeneralizedResponse
 
 ASKED = BinaryResponse("0.8", "0.7")

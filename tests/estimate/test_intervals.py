@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from discreet.errors import EstimationError
 from discreet.estimate import binary_regression, frequencies
-from discreet.estimate.moments import conditional_variances
+from discreet.estimate.channels.moments import conditional_variances
 from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse
 from tests.estimate.enumeration import count_law, report_tables, report_vectors
 

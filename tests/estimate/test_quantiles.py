@@ -9,10 +9,10 @@ import pytest
 from discreet import Box, EstimationError, Grid, Ordinal, Randomness, estimate, release
 from discreet.domains import WithBlank
 from discreet.estimate import Range, Ranges, correlation, frequencies, quantile
-from discreet.estimate.correlation import _fieller
-from discreet.estimate.debiased_scores import BoxScores
-from discreet.estimate.frequency_distribution import frequency_distribution
-from discreet.estimate.woodruff import Distribution
+from discreet.estimate.channels.debiased_scores import BoxScores
+from discreet.estimate.intervals.woodruff import Distribution
+from discreet.estimate.means.correlations import _fieller
+from discreet.estimate.proportions.distribution import frequency_distribution
 from discreet.mechanisms import ChannelResponse, GeneralizedResponse
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 

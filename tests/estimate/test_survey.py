@@ -293,7 +293,7 @@ def test_batches_do_not_matter(monkeypatch):
         "by": data["groups"],
     }
     whole = frequencies(data["reports"], GENERALISED, **arguments)
-    monkeypatch.setattr("discreet.estimate.rows._ROWS", 7)
+    monkeypatch.setattr("discreet.estimate.data.rows._ROWS", 7)
     parts = frequencies(data["reports"], GENERALISED, **arguments)
     np.testing.assert_allclose(parts.estimate, whole.estimate, atol=1e-13)
     np.testing.assert_allclose(parts.covariance, whole.covariance, atol=1e-14)

@@ -10,16 +10,16 @@ import numpy as np
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import DiscreetError, EstimationError
-from discreet.estimate import display
-from discreet.estimate.calibration import Calibration
-from discreet.estimate.identified import FrequencyBounds, GroupedBounds, Range, Ranges
-from discreet.estimate.quantile_result import Quantiles
+from discreet.estimate.bounds import FrequencyBounds, GroupedBounds, Range, Ranges
+from discreet.estimate.data.rows import is_release
+from discreet.estimate.proportions.quantile_result import Quantiles
 from discreet.estimate.replication.result import Replicated
 from discreet.estimate.replication.reweighted import Reweighted
 from discreet.estimate.replication.units import read_units
 from discreet.estimate.replication.weights import Bootstrap, Jackknife, Released, Replicates
-from discreet.estimate.result import Result
-from discreet.estimate.rows import is_release
+from discreet.estimate.reporting import display
+from discreet.estimate.reporting.result import Result
+from discreet.estimate.sampling.calibration import Calibration
 from discreet.manifest import Release
 
 METHODS = ("auto", "jackknife", "bootstrap", "brr")

@@ -12,10 +12,10 @@ import numpy as np
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate import display
-from discreet.estimate.intervals import checked_level, two_sided_quantile
-from discreet.estimate.result import Result, frozen, written_interval
-from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
+from discreet.estimate.intervals.levels import checked_level, two_sided_quantile
+from discreet.estimate.reporting import display
+from discreet.estimate.reporting.result import Result, frozen, written_interval
+from discreet.estimate.reporting.table import Column, Ends, ResultTable, interval_heading, labels
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

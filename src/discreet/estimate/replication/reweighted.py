@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from discreet import arrow_functions as pc
+from discreet.estimate.data.weighted_view import WeightedRelease
 from discreet.estimate.replication.weights import Replicates
-from discreet.estimate.weighted_release import WeightedRelease
 from discreet.manifest import Release, Survey
 
 

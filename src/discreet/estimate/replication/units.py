@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from discreet.arguments import Floats
-from discreet.estimate.rows import Rows
+from discreet.estimate.data.label_codes import Ints
+from discreet.estimate.data.rows import Rows
 from discreet.estimate.sampling.unit_totals import UnitIndex
-from discreet.estimate.tally import Ints
 from discreet.manifest import Release
 
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.checks import floats, row_of
+from discreet.estimate.data.checks import floats, row_of
 from discreet.estimate.replication.units import Units
 from discreet.manifest import Release
 

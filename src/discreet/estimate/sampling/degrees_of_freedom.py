@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.arguments import Floats
-from discreet.estimate.tally import Ints
+from discreet.estimate.data.label_codes import Ints
 
 
 def degrees_of_strata(variances: Floats, units: Ints, most: float | Floats) -> Floats:

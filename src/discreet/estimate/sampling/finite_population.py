@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.checks import row_of
-from discreet.estimate.moments import table_covariance, table_variances
+from discreet.estimate.channels.moments import table_covariance, table_variances
+from discreet.estimate.data.checks import row_of
 from discreet.estimate.sampling.degrees_of_freedom import with_known_part
 from discreet.estimate.sampling.share_covariance import Linearised, Spread
 from discreet.mechanisms.inverse import Inverse

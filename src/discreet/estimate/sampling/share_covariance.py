@@ -18,7 +18,7 @@ import numpy as np
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.moments import MAX_COVARIANCE, refuse_large, table_covariance, table_variances
+from discreet.estimate.channels.moments import MAX_COVARIANCE, refuse_large, table_covariance, table_variances
 from discreet.mechanisms.inverse import Inverse, UniformInverse
 
 #: Clusters times reports that are taken through a correction which is not written out: about a minute.

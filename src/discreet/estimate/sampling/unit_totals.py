@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.passes import refuse_to_send
+from discreet.estimate.data.label_codes import LabelIndex, PairIndex
+from discreet.estimate.data.map_reduce import refuse_to_send
 from discreet.estimate.sampling.finite_population import PopulationSizes
 from discreet.estimate.sampling.linearization import Linearization
-from discreet.estimate.tally import LabelIndex, PairIndex
 
 Ints = NDArray[np.int64]
 #: Numbers kept for the strata together, where every row is its own unit (2^27 floats, 1 GB).
