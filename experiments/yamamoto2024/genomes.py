@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet import design
 from discreet.design import AttributesDesign
 from discreet.estimate.sampling.weighted_counts import Evidence
-from discreet.estimate.tables.joint_independence import score_test
+from discreet.estimate.tables.independence import score_test
 from discreet.mechanisms import JointResponse
 from discreet.randomness import Randomness
 from experiments.reporting import SIGMAS, Check, Table

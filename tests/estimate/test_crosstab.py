@@ -13,7 +13,7 @@ from discreet.domains import Binary
 from discreet.errors import EstimationError
 from discreet.estimate import crosstab_of_reports
 from discreet.estimate.channels.moments import KroneckerInverse
-from discreet.estimate.tables.odds import odds_ratio
+from discreet.estimate.tables.cells import odds_ratio
 from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse
 from tests.estimate.enumeration import mean_and_covariance, report_tables
 

@@ -16,9 +16,11 @@ from discreet.estimate import crosstab_of_reports
 from discreet.estimate.channels.channel import Channels
 from discreet.estimate.channels.joint import JointChannels
 from discreet.estimate.sampling.weighted_counts import Evidence
-from discreet.estimate.tables.independence import _moments_given_margins, _own_terms, independence_test
-from discreet.estimate.tables.joint_independence import (
+from discreet.estimate.tables.independence import (
+    _moments_given_margins,
+    _own_terms,
     independence_fit,
+    independence_test,
     interaction_basis,
     joint_independence_test,
     score_statistic,

@@ -12,7 +12,7 @@ from discreet.estimate import Range, Ranges, correlation, frequencies, quantile
 from discreet.estimate.channels.debiased_scores import BoxScores
 from discreet.estimate.intervals.woodruff import Distribution
 from discreet.estimate.means.correlations import _fieller
-from discreet.estimate.proportions.distribution import frequency_distribution
+from discreet.estimate.proportions.functionals import frequency_distribution
 from discreet.mechanisms import ChannelResponse, GeneralizedResponse
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 

@@ -54,28 +54,23 @@ from discreet.estimate.likelihood import (
     binary_regression_batches,
 )
 from discreet.estimate.m_estimation import MEstimate, losses, m_estimate
-from discreet.estimate.means.api import mean
+from discreet.estimate.means.api import expectation, mean, total
 from discreet.estimate.means.contrast import Contrast
 from discreet.estimate.means.correlations import Correlation, correlation
-from discreet.estimate.means.expectation import expectation
 from discreet.estimate.means.result import Statistic
-from discreet.estimate.means.total import total
 from discreet.estimate.model_table import ModelTable, table
 from discreet.estimate.proportions.api import frequencies
 from discreet.estimate.proportions.grouped import GroupedFrequencies
 from discreet.estimate.proportions.quantile_result import Quantiles
 from discreet.estimate.proportions.quantiles import quantile
 from discreet.estimate.proportions.result import Frequencies
-from discreet.estimate.proportions.top_frequencies import TopFrequencies
-from discreet.estimate.proportions.totals import Totals
-from discreet.estimate.proportions.value_frequency import ValueFrequency
+from discreet.estimate.proportions.views import TopFrequencies, Totals, ValueFrequency
 from discreet.estimate.ratios import Ratios
 from discreet.estimate.regression import regression
 from discreet.estimate.replication import Replicated, replicate
 from discreet.estimate.sampling.calibration import Calibration, calibrate
-from discreet.estimate.tables.api import CrossTab, crosstab, crosstab_of_reports
+from discreet.estimate.tables.api import CrossTab, JointTable, crosstab, crosstab_of_reports, joint_table
 from discreet.estimate.tables.independence import IndependenceTest
-from discreet.estimate.tables.joint import JointTable, joint_table
 
 __all__ = [
     "Batch",

@@ -96,7 +96,7 @@ class Association(Aim):
         return np.asarray((1 - conduct.noncompliance) * shares + conduct.noncompliance * first)
 
     def _together(self, view: JointView, table: Floats, conduct: Conduct) -> float:
-        from discreet.estimate.tables.joint_independence import independence_fit, interaction_basis
+        from discreet.estimate.tables.independence import independence_fit, interaction_basis
 
         if self.columns is not None or view.sizes != table.shape:
             raise DesignError(

@@ -11,8 +11,7 @@ function over all f that lead there, ``result`` holds what comes out, ``grouped`
 
 from discreet.estimate.bounds.grouped import GroupedBounds, Ranges, bounds_of
 from discreet.estimate.bounds.range import Range
-from discreet.estimate.bounds.ranges import Identified, Possible, Programme
-from discreet.estimate.bounds.region import ShareRegion, share_region
+from discreet.estimate.bounds.region import Identified, Possible, Programme, ShareRegion, share_region
 from discreet.estimate.bounds.result import FrequencyBounds, bounds_from
 
 __all__ = [

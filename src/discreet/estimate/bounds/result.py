@@ -16,8 +16,7 @@ from discreet.arguments import Floats
 from discreet.domains import FiniteDomain
 from discreet.errors import EstimationError
 from discreet.estimate.bounds.range import Range
-from discreet.estimate.bounds.ranges import Identified, Possible, Programme
-from discreet.estimate.bounds.region import share_region
+from discreet.estimate.bounds.region import Identified, Possible, Programme, share_region
 from discreet.estimate.channels.channel import Channels
 from discreet.estimate.channels.value_numbers import value_numbers
 from discreet.estimate.intervals import levels

@@ -14,8 +14,8 @@ from discreet import arguments
 from discreet.arguments import Floats
 from discreet.domains import FiniteDomain
 from discreet.errors import EstimationError, NotIdentifiedError
+from discreet.estimate.channels.likelihood_intervals import General, Profile, Symmetric, TwoValues
 from discreet.estimate.channels.moments import MAX_COVARIANCE, conditional_variances
-from discreet.estimate.channels.profile_likelihood import General, Profile, Symmetric, TwoValues
 from discreet.estimate.channels.simplex_mle import Fit, channel_fit, uniform_fit
 from discreet.mechanisms import FiniteMechanism
 from discreet.mechanisms.cyclic import CyclicInverse

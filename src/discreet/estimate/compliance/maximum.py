@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from discreet.arguments import Floats
-from discreet.estimate.channels.profile_likelihood import Profile
+from discreet.estimate.channels.likelihood_intervals import Profile
 from discreet.estimate.compliance.model import Model
 
 _STEPS = 200

@@ -1,4 +1,4 @@
-"""The mean of a column."""
+"""The mean, the total and the expectation of a column."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from discreet.estimate.bounds import Range, Ranges
 from discreet.estimate.means.estimator import column_statistic
+from discreet.estimate.means.input import Function
 from discreet.estimate.means.result import Statistic
 
 
@@ -69,6 +70,98 @@ def mean(
         "mean",
         (reports, mechanism),
         None,
+        target,
+        {"by": by, "weights": weights, "strata": strata, "clusters": clusters, "fpc": fpc},
+        {"positions": positions, "designs": designs, "labels": labels},
+    )
+
+
+def total(
+    reports: Any,
+    mechanism: Any = None,
+    *,
+    by: Any = None,
+    weights: Any = None,
+    strata: Any = None,
+    clusters: Any = None,
+    positions: ArrayLike | None = None,
+    designs: Any = None,
+    labels: Any = None,
+    target: str = "population",
+    fpc: Any = None,
+) -> Statistic | Range | Ranges:
+    """The total of a column over people, with its error.
+
+    With survey weights Horvitz and Thompson's ``Σ w_i s_i`` over the scores s of :func:`discreet.estimate.mean`: the
+    total of the population. Without, n times the mean: the total over those who reported.
+
+    Parameters
+    ----------
+    reports, mechanism, by, weights, strata, clusters, positions, designs, labels, target, fpc
+        As for :func:`discreet.estimate.mean`.
+
+    Notes
+    -----
+    Of a yes/no column it is the number of people who say yes. Where a blank is one of the values, it counts nothing.
+
+    Examples
+    --------
+    >>> from discreet.mechanisms import BinaryResponse
+    >>> float(total([0] * 600 + [1] * 400, BinaryResponse.warner("3/4")))
+    300.0
+    """
+    return column_statistic(
+        "total",
+        (reports, mechanism),
+        None,
+        target,
+        {"by": by, "weights": weights, "strata": strata, "clusters": clusters, "fpc": fpc},
+        {"positions": positions, "designs": designs, "labels": labels},
+    )
+
+
+def expectation(
+    reports: Any,
+    mechanism: Any,
+    function: Function,
+    *,
+    by: Any = None,
+    weights: Any = None,
+    strata: Any = None,
+    clusters: Any = None,
+    positions: ArrayLike | None = None,
+    designs: Any = None,
+    labels: Any = None,
+    target: str = "population",
+    fpc: Any = None,
+) -> Statistic | Range | Ranges:
+    """``E f(x)``: the mean of a function of a column, with its error.
+
+    Parameters
+    ----------
+    reports, mechanism
+        As for :func:`discreet.estimate.mean`: ``expectation(release, "hours", f)``.
+    function : callable
+        Takes an array of values and returns one number for each: of true numbers, of labels where these are not
+        numbers. For numbers in a box it must also be finite outside the box, and it is corrected exactly for the
+        noise, as :class:`discreet.estimate.losses.Expectation` says.
+    by, weights, strata, clusters, positions, designs, labels, target, fpc
+        As for :func:`discreet.estimate.mean`.
+
+    Examples
+    --------
+    The share of people above 5:
+
+    >>> from discreet.mechanisms import GeneralizedResponse
+    >>> reports = [0] * 500 + [1] * 300 + [2] * 200
+    >>> one = expectation(reports, GeneralizedResponse(3, 2.0), lambda x: x > 5, labels=[0, 10, 20])
+    >>> round(float(one), 4)
+    0.4217
+    """
+    return column_statistic(
+        "expectation",
+        (reports, mechanism),
+        function,
         target,
         {"by": by, "weights": weights, "strata": strata, "clusters": clusters, "fpc": fpc},
         {"positions": positions, "designs": designs, "labels": labels},

@@ -21,8 +21,8 @@ from discreet.estimate.data.rows import Batch
 from discreet.estimate.data.source import ListedSource, NumberSource, column_source
 from discreet.estimate.data.survey_design import SurveyDesign, group_names, left_out_note
 from discreet.estimate.proportions.box_distribution import BoxDistribution, BoxThresholds
-from discreet.estimate.proportions.distribution import frequency_distribution
 from discreet.estimate.proportions.estimator import estimate_from
+from discreet.estimate.proportions.functionals import frequency_distribution
 from discreet.estimate.proportions.quantile_result import Quantiles, quantiles
 from discreet.estimate.reporting import display
 from discreet.estimate.sampling.report_totals import collect

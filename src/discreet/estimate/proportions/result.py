@@ -16,8 +16,11 @@ from discreet.errors import DomainError
 from discreet.estimate.channels.channel import Channels
 from discreet.estimate.channels.moments import refuse_large
 from discreet.estimate.channels.product import PairedChannels
+from discreet.estimate.means.result import Statistic
+from discreet.estimate.proportions.functionals import functional, mean_of_frequencies, quantile_of_frequencies
 from discreet.estimate.proportions.intervals import contaminated_interval, default_method, frequency_interval
-from discreet.estimate.proportions.value_frequency import ValueFrequency
+from discreet.estimate.proportions.quantile_result import Quantiles
+from discreet.estimate.proportions.views import TopFrequencies, Totals, ValueFrequency, top
 from discreet.estimate.reporting import display
 from discreet.estimate.reporting.result import Result, frozen, written_interval
 from discreet.estimate.reporting.table import SHARES, Axis, Column, Ends, ResultTable, interval_heading, labels
@@ -28,10 +31,6 @@ from discreet.mechanisms.inverse import Inverse
 
 if TYPE_CHECKING:
     from discreet.estimate.channels.joint import JointChannels
-    from discreet.estimate.means.result import Statistic
-    from discreet.estimate.proportions.quantile_result import Quantiles
-    from discreet.estimate.proportions.top_frequencies import TopFrequencies
-    from discreet.estimate.proportions.totals import Totals
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -236,8 +235,6 @@ class Frequencies(Result):
         With survey weights the Horvitz–Thompson totals ``Σ w_i φ_i`` of the population; without, n times the
         frequencies, the number among those who reported.
         """
-        from discreet.estimate.proportions.totals import Totals
-
         survey = self.evidence.survey if self.evidence.finite is None else self.evidence.finite
         horvitz_thompson = survey is not None and self.evidence.weights is not None and self.correction is not None
         return Totals(
@@ -248,26 +245,18 @@ class Frequencies(Result):
 
     def mean(self, positions: ArrayLike | None = None) -> Statistic:
         """The mean of the values, with its error; numbers as for :func:`discreet.estimate.mean`."""
-        from discreet.estimate.proportions.functionals import mean_of_frequencies
-
         return mean_of_frequencies(self, positions)
 
     def functional(self, scores: ArrayLike) -> Statistic:
         """``Σ_x c_x f_x`` for one number per value, with its error."""
-        from discreet.estimate.proportions.functionals import functional
-
         return functional(self, scores)
 
     def quantile(self, p: float = 0.5, positions: ArrayLike | None = None) -> Quantiles:
         """The quantile of the values at p, with its interval; see :func:`discreet.estimate.quantile`."""
-        from discreet.estimate.proportions.distribution import quantile_of_frequencies
-
         return quantile_of_frequencies(self, p, positions)
 
     def top(self, k: int = 10) -> TopFrequencies:
         """The k most frequent values, with intervals that hold although they were picked out."""
-        from discreet.estimate.proportions.top_frequencies import top
-
         return top(self, k)
 
     def _labels(self) -> Any:

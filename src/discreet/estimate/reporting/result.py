@@ -1,5 +1,7 @@
 """What every result has: figures with their errors, and every way of showing them.
 
+What every result has: figures with their errors, and every way of showing them.
+
 A result describes its rows once (:class:`~discreet.estimate.reporting.table.ResultTable`); text, HTML, Markdown, LaTeX
 and data frames are made from that description. ``level`` is always the confidence of each interval on its own, except
 where the method is "simultaneous": then it is that of all together.
@@ -8,23 +10,48 @@ where the method is "simultaneous": then it is that of all together.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.arguments import Floats
+from discreet.errors import EstimationError
 from discreet.estimate.reporting import display
-from discreet.estimate.reporting.forest_plot import forest_of
-from discreet.estimate.reporting.table import Axis, ResultTable
+from discreet.estimate.reporting.table import Axis, Column, Ends, ResultTable
 from discreet.plain_text import one_line
+from discreet.plots import Series, plot_forest
 from discreet.plots.forest import MAX_SHOWN
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
     from matplotlib.axes import Axes
+
+
+def forest_of(
+    table: ResultTable, axis: Axis, *, ax: Axes | None, title: str | None, labels: Sequence[str] | None = None
+) -> Axes:
+    """Draw the rows of a table: estimates with their intervals, or ranges, of which there may be two."""
+    if table.more:
+        raise EstimationError(
+            f"a picture shows at most {MAX_SHOWN} quantities, and there are {' and '.join(table.more)}; "
+            "draw the most frequent values, result.top(20).plot(), or one group"
+        )
+    words = [column for column in table.columns if column.text]
+    rows = range(table.rows)
+    if labels is None:
+        labels = [" · ".join(column.cell(row) for column in words) for row in rows]
+    ends = [column for column in table.columns if isinstance(column, Ends)]
+    if len(ends) == 1:
+        found = [column for column in table.columns if isinstance(column, Column) and column.name == "estimate"]
+        series = [Series(ends[0].title, np.asarray(found[0].values, float), np.asarray(ends[0].bounds, float))]
+    else:  # no point of a range is better than another
+        nowhere = np.full(table.rows, np.nan)
+        series = [Series(one.title, nowhere, np.asarray(one.bounds, float), "") for one in ends]
+    title = table.title if title is None else title
+    return plot_forest(labels, series, ax=ax, title=title, **axis._asdict())
 
 
 #: A representation fits on two lines of a terminal.

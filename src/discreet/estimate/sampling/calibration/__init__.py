@@ -7,7 +7,6 @@ release under the new weights). What the totals take off the variance of an esti
 
 from __future__ import annotations
 
-from discreet.estimate.sampling.calibration.calibrate import calibrate
-from discreet.estimate.sampling.calibration.result import Calibration
+from discreet.estimate.sampling.calibration.calibrate import Calibration, calibrate
 
 __all__ = ["Calibration", "calibrate"]
