@@ -9,8 +9,8 @@ import pytest
 from discreet import Box, EstimationError, Grid, Ordinal, Randomness, estimate, release
 from discreet.domains import WithBlank
 from discreet.estimate import Range, Ranges, correlation, frequencies, quantile
-from discreet.estimate.channels.debiased_scores import BoxScores
 from discreet.estimate.intervals.woodruff import Distribution
+from discreet.estimate.means.box_scores import BoxScores
 from discreet.estimate.means.correlations import _fieller
 from discreet.estimate.proportions.functionals import frequency_distribution
 from discreet.mechanisms import ChannelResponse, GeneralizedResponse
