@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from discreet.estimate.channels.channel import Channels
-from discreet.estimate.intervals.bounded_mean import bounded, reaches, support_of
+from discreet.estimate.channels.debiased_scores import support_of
+from discreet.estimate.intervals.bounded_mean import bounded, reaches
 from discreet.estimate.intervals.levels import two_sided_quantile
 from discreet.mechanisms import GeneralizedResponse
 

@@ -17,15 +17,15 @@ from discreet.estimate.data.label_codes import Ints
 from discreet.estimate.intervals.levels import checked_level, two_sided_quantile, two_tails
 from discreet.estimate.intervals.newcombe import Sides, difference_ends, difference_p_values
 from discreet.estimate.reporting import display
-from discreet.estimate.reporting.result import Result, frozen, written_interval
-from discreet.estimate.reporting.table import Axis, Column, Ends, ResultTable, interval_heading, labels
+from discreet.estimate.reporting.result import Listed, frozen
+from discreet.estimate.reporting.table import Axis, Column, labels
 
 if TYPE_CHECKING:
     from discreet.estimate.means.result import Statistic
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Contrast(Result):
+class Contrast(Listed):
     """Comparisons of two groups each. Made by ``compare``.
 
     Attributes
@@ -143,39 +143,24 @@ class Contrast(Result):
     def _picture_labels(self) -> list[str]:
         return self._labels()
 
-    def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
-        shown = len(self.pairs) if most is None else min(len(self.pairs), 2 * most)
-        chosen = self.default_interval if method is None else method
-        left_out = len(self.pairs) - shown
-        return ResultTable(
-            title=self.heading(),
-            columns=(
-                labels("first", [first for first, _ in self.pairs[:shown]]),
-                labels("second", [second for _, second in self.pairs[:shown]]),
-                Column("estimate", self.estimate[:shown], self.kind),
-                Column("std_error", self.std_error[:shown], "std. error"),
-                Column("p_value", self.p_values[:shown], "p", display.p_value),
-                Ends(interval_heading(level, chosen), self.interval(level, method)[:shown]),
-            ),
-            rows=shown,
-            more=(f"{left_out:,} more pairs",) if left_out else (),
-            notes=self.notes,
-            measured=True,
-        )
+    _rows_named, _rows_allowed, _measured = "pairs", 2, True
 
-    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        chosen = self.default_interval if method is None else method
-        return {
-            "kind": self.kind,
-            "of": self.what,
-            "pairs": [display.plain(pair) for pair in self.pairs],
-            "estimate": display.plain(self.estimate),
-            "std_error": display.plain(self.std_error),
-            "p_value": display.plain(self.p_values),
-            "interval": written_interval(self.interval(level, method), level, chosen),
-            "notes": list(self.notes),
-        }
+    @property
+    def _estimate_heading(self) -> str:  # type: ignore[override]
+        return self.kind
+
+    def _label_columns(self, shown: int) -> list[Column]:
+        first, second = ([pair[side] for pair in self.pairs[:shown]] for side in (0, 1))
+        return [labels("first", first), labels("second", second)]
+
+    def _more_columns(self, shown: int) -> list[Column]:
+        return [Column("p_value", self.p_values[:shown], "p", display.p_value)]
+
+    def _described(self) -> dict[str, Any]:
+        return {"kind": self.kind, "of": self.what, "pairs": [display.plain(pair) for pair in self.pairs]}
+
+    def _more_data(self) -> dict[str, Any]:
+        return {"p_value": display.plain(self.p_values)}
 
 
 def unknown_group(groups: Sequence[Any]) -> str:

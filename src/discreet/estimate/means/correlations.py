@@ -18,8 +18,8 @@ from discreet.estimate.intervals.levels import checked_level, two_sided_quantile
 from discreet.estimate.means.input import scored_column
 from discreet.estimate.means.pair_scores import BothColumns, pair_scores
 from discreet.estimate.reporting import display
-from discreet.estimate.reporting.result import Result, frozen, written_interval
-from discreet.estimate.reporting.table import Axis, Column, Ends, ResultTable, interval_heading, labels
+from discreet.estimate.reporting.result import Listed, frozen
+from discreet.estimate.reporting.table import Axis, Column, labels
 from discreet.estimate.sampling.score_means import ScoreSums
 
 _NO_CORRECTION = "the finite-population correction is not used for these columns: the error is a little too large"
@@ -113,7 +113,7 @@ def _from_moments(m: Floats, covariance: Floats) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Correlation(Result):
+class Correlation(Listed):
     """A correlation of two columns. Made by ``estimate.correlation``.
 
     Attributes
@@ -194,34 +194,24 @@ class Correlation(Result):
     def _axis(self) -> Axis:
         return Axis("correlation", 0.0)
 
-    def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
-        del most  # there is one row
-        return ResultTable(
-            title=self.heading(),
-            columns=(
-                labels("first", [self.columns[0]]),
-                labels("second", [self.columns[1]]),
-                Column("estimate", self.estimate, "correlation"),
-                Column("std_error", self.std_error, "std. error"),
-                Column("p_value", [self.p_value], "p", display.p_value),
-                Ends(interval_heading(level, method or "fieller"), self.interval(level, method)),
-            ),
-            rows=1,
-            notes=self.notes,
-        )
+    _estimate_heading = "correlation"
 
-    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        return {
-            "kind": "correlation",
-            "columns": list(self.columns),
-            "n": self.n,
-            "estimate": display.plain(self.estimate),
-            "std_error": display.plain(self.std_error),
-            "p_value": display.plain(self.p_value),
-            "interval": written_interval(self.interval(level, method), level, method or "fieller"),
-            "notes": list(self.notes),
-        }
+    @property
+    def default_interval(self) -> str:
+        """Fieller's."""
+        return "fieller"
+
+    def _label_columns(self, shown: int) -> list[Column]:
+        return [labels("first", self.columns[:shown]), labels("second", self.columns[1 : 1 + shown])]
+
+    def _more_columns(self, shown: int) -> list[Column]:
+        return [Column("p_value", [self.p_value][:shown], "p", display.p_value)]
+
+    def _described(self) -> dict[str, Any]:
+        return {"kind": "correlation", "columns": list(self.columns), "n": self.n}
+
+    def _more_data(self) -> dict[str, Any]:
+        return {"p_value": display.plain(self.p_value)}
 
 
 def _fieller(moments: Floats, covariance: Floats, quantile: float) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -20,15 +20,12 @@ from discreet.estimate.intervals.levels import checked_level, two_sided_quantile
 from discreet.estimate.intervals.wilson import variance_at, wilson
 from discreet.estimate.means.contrast import Contrast, contrast, unknown_group
 from discreet.estimate.reporting import display
-from discreet.estimate.reporting.result import Result, frozen, written_interval
+from discreet.estimate.reporting.result import Listed, frozen
 from discreet.estimate.reporting.table import (
     SHARES,
     Axis,
     Column,
-    Ends,
-    ResultTable,
     group_columns,
-    interval_heading,
     labels,
 )
 from discreet.estimate.sampling.weighted_counts import People
@@ -37,7 +34,7 @@ _ANYTIME = ("anytime", "anytime-rigorous")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Statistic(Result):
+class Statistic(Listed):
     """One number about a column, overall or for every group. Made by ``estimate.mean``, ``total``, ``expectation``.
 
     ``float(one)`` is the estimate where there are no groups. With groups it is indexed by their labels, iterates over
@@ -308,59 +305,33 @@ class Statistic(Result):
         return display.amount(value) if self.what == "total" else display.measured(value)
 
     @property
-    def _named_value(self) -> Callable[[float], str] | None:
-        """How estimates are written, where they are not figures like others."""
-        return None
-
-    @property
     def _is_share(self) -> bool:
         return self.two_valued is not None and self.two_valued[:2] == (0.0, 1.0) and self.what != "total"
 
     def _axis(self) -> Axis:
         return SHARES if self._is_share else Axis(self._named)
 
-    def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
-        shown = self.estimate.size if most is None else min(self.estimate.size, most)
-        chosen = self.default_interval if method is None else method
-        bounds = self.interval(level, method)[:shown]
+    _rows_named = "groups"
+
+    @property
+    def _measured(self) -> bool:  # type: ignore[override]
+        return not self._is_share
+
+    def _label_columns(self, shown: int) -> list[Column]:
         first = group_columns(self.groups[:shown], self.by) if self.groups else [labels("statistic", [self._named])]
-        left_out = self.estimate.size - shown
-        return ResultTable(
-            title=self.heading(),
-            columns=(
-                *first,
-                Column("n", self.n[:shown], write=display.count),
-                Column("estimate", self.estimate[:shown], write=self._named_value),
-                Column("std_error", self.std_error[:shown], "std. error"),
-                Ends(interval_heading(level, chosen), bounds, write=self._named_value, empty=self._empty(bounds)),
-            ),
-            rows=shown,
-            more=(f"{left_out:,} more groups",) if left_out else (),
-            notes=self.notes,
-            measured=not self._is_share,
-        )
+        return [*first, Column("n", self.n[:shown], write=display.count)]
+
+    def _described(self) -> dict[str, Any]:
+        groups = [display.plain(group) for group in self.groups]
+        about = {"kind": self.what, "column": self.column, "by": display.plain(self.by), "groups": groups}
+        return about | {"n": display.plain(self.n), "target": self.target}
+
+    def _more_data(self) -> dict[str, Any]:
+        return {"covariance": display.plain(self.covariance), "design_effect": display.plain(self.design_effect)}
 
     def _empty(self, bounds: Floats) -> NDArray[np.bool_]:
         """Wilson's intervals that nothing is left of; where the error is not known there is no interval either."""
         return np.asarray(np.isnan(bounds[:, 0]) & np.isfinite(self.std_error[: len(bounds)]))
-
-    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
-        """Plain data, ready for JSON: one list per quantity, in the order of the groups."""
-        chosen = self.default_interval if method is None else method
-        return {
-            "kind": self.what,
-            "column": self.column,
-            "by": display.plain(self.by),
-            "groups": [display.plain(group) for group in self.groups],
-            "n": display.plain(self.n),
-            "target": self.target,
-            "estimate": display.plain(self.estimate),
-            "std_error": display.plain(self.std_error),
-            "covariance": display.plain(self.covariance),
-            "design_effect": display.plain(self.design_effect),
-            "interval": written_interval(self.interval(level, method), level, chosen),
-            "notes": list(self.notes),
-        }
 
 
 #: Fewer rows than this are few: Student's interval of skewed numbers then misses often.

@@ -14,7 +14,7 @@ from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.intervals import levels
 from discreet.estimate.reporting import display
-from discreet.estimate.reporting.result import Result, frozen, written_interval
+from discreet.estimate.reporting.result import Listed, Result, frozen, written_interval
 from discreet.estimate.reporting.table import SHARES, Axis, Column, Ends, ResultTable, interval_heading, labels
 from discreet.estimate.sampling.finite_population import FiniteSample
 from discreet.estimate.sampling.share_covariance import Linearised
@@ -123,7 +123,7 @@ class ValueFrequency(Result):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class TopFrequencies(Result):
+class TopFrequencies(Listed):
     """The k values with the largest estimates. Made by ``Frequencies.top(k)``.
 
     The largest of many estimates are too large on average. Intervals are therefore simultaneous over *all* values, not
@@ -140,6 +140,7 @@ class TopFrequencies(Result):
 
     frequencies: Frequencies
     codes: NDArray[np.int64]
+    _rows_allowed = 2
 
     def __post_init__(self) -> None:
         self.codes.flags.writeable = False
@@ -187,36 +188,21 @@ class TopFrequencies(Result):
     def _axis(self) -> Axis:
         return SHARES
 
-    def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
-        shown = self.codes.size if most is None else min(self.codes.size, 2 * most)
-        bounds = self.interval(level, method)[:shown]
-        left_out = self.codes.size - shown
-        return ResultTable(
-            title=self.heading(),
-            columns=(
-                labels("value", self.labels[:shown]),
-                Column("estimate", self.estimate[:shown]),
-                Column("std_error", self.std_error[:shown], "std. error"),
-                Ends(interval_heading(level, method or "simultaneous"), bounds, empty=np.isnan(bounds[:, 0])),
-            ),
-            rows=shown,
-            more=(f"{left_out:,} more values",) if left_out else (),
-            notes=self.notes,
-        )
+    @property
+    def default_interval(self) -> str:
+        """Over all values, since these were picked out."""
+        return "simultaneous"
 
-    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        return {
-            "kind": "top frequencies",
-            "column": self.frequencies.column,
-            "n": self.frequencies.n,
-            "values": len(self.frequencies),
-            "labels": display.plain(self.labels),
-            "estimate": display.plain(self.estimate),
-            "std_error": display.plain(self.std_error),
-            "interval": written_interval(self.interval(level, method), level, method or "simultaneous"),
-            "notes": list(self.notes),
-        }
+    def _empty(self, bounds: Floats) -> NDArray[np.bool_]:
+        return np.isnan(bounds[:, 0])
+
+    def _label_columns(self, shown: int) -> list[Column]:
+        return [labels("value", self.labels[:shown])]
+
+    def _described(self) -> dict[str, Any]:
+        whole = self.frequencies
+        counts = {"column": whole.column, "n": whole.n, "values": len(whole)}
+        return {"kind": "top frequencies", **counts, "labels": display.plain(self.labels)}
 
 
 def top(frequencies: Frequencies, k: int) -> TopFrequencies:
@@ -227,12 +213,14 @@ def top(frequencies: Frequencies, k: int) -> TopFrequencies:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Totals(Result):
+class Totals(Listed):
     """How many people have each value, with standard errors. Made by ``Frequencies.totals()``."""
 
     estimate: Floats
     frequencies: Frequencies
     survey: Linearised | FiniteSample | None
+    _estimate_heading = "total"
+    _measured = True
 
     def __post_init__(self) -> None:
         frozen(self.estimate)
@@ -281,31 +269,8 @@ class Totals(Result):
     def _write(self, value: float) -> str:
         return display.amount(value)
 
-    def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
-        shown = self.estimate.size if most is None else min(self.estimate.size, most)
-        left_out = self.estimate.size - shown
-        return ResultTable(
-            title=self.heading(),
-            columns=(
-                labels("value", [self.frequencies.channels.label(code) for code in range(shown)]),
-                Column("estimate", self.estimate[:shown], "total"),
-                Column("std_error", self.std_error[:shown], "std. error"),
-                Ends(interval_heading(level, "wald"), self.interval(level, method)[:shown]),
-            ),
-            rows=shown,
-            more=(f"{left_out:,} more values",) if left_out else (),
-            notes=self.notes,
-            measured=True,
-        )
+    def _label_columns(self, shown: int) -> list[Column]:
+        return [labels("value", [self.frequencies.channels.label(code) for code in range(shown)])]
 
-    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        return {
-            "kind": "totals",
-            "n": self.frequencies.n,
-            "labels": display.plain(list(self.labels)),
-            "estimate": display.plain(self.estimate),
-            "std_error": display.plain(self.std_error),
-            "interval": written_interval(self.interval(level, method), level, "wald"),
-            "notes": list(self.notes),
-        }
+    def _described(self) -> dict[str, Any]:
+        return {"kind": "totals", "n": self.frequencies.n, "labels": display.plain(list(self.labels))}

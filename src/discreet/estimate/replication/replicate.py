@@ -18,14 +18,14 @@ from discreet.estimate.intervals.levels import checked_level, two_sided_quantile
 from discreet.estimate.proportions.quantile_result import Quantiles
 from discreet.estimate.replication.weights import Bootstrap, Jackknife, Released, Replicates, Reweighted, read_units
 from discreet.estimate.reporting import display
-from discreet.estimate.reporting.result import Result, frozen, written_interval
-from discreet.estimate.reporting.table import Column, Ends, ResultTable, interval_heading, labels
+from discreet.estimate.reporting.result import Listed, Result, frozen
+from discreet.estimate.reporting.table import Column, labels
 from discreet.estimate.sampling.calibration import Calibration
 from discreet.manifest import Release
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Replicated(Result):
+class Replicated(Listed):
     """An estimate with the error that its replicates show. Made by :func:`discreet.estimate.replicate`.
 
     Attributes
@@ -100,37 +100,14 @@ class Replicated(Result):
     def _write(self, value: float) -> str:
         return display.measured(value)
 
-    def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
-        shown = self.estimate.size if most is None else min(self.estimate.size, most)
-        left_out = self.estimate.size - shown
-        bounds = self.interval(level, method)[:shown]
-        return ResultTable(
-            title=self.heading(),
-            columns=(
-                labels("quantity", [display.label_text(name) for name in self.names[:shown]]),
-                Column("estimate", self.estimate[:shown]),
-                Column("std_error", self.std_error[:shown], "std. error"),
-                Ends(interval_heading(level, method or "wald"), bounds),
-            ),
-            rows=shown,
-            more=(f"{left_out:,} more",) if left_out else (),
-            notes=self.notes,
-            measured=True,
-        )
+    _rows_named, _measured = "", True
 
-    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        return {
-            "kind": "replicated",
-            "what": self.what,
-            "method": self.method,
-            "replicates": len(self.replicates),
-            "labels": [display.plain(name) for name in self.names],
-            "estimate": display.plain(self.estimate),
-            "std_error": display.plain(self.std_error),
-            "interval": written_interval(self.interval(level, method), level, method or "wald"),
-            "notes": list(self.notes),
-        }
+    def _label_columns(self, shown: int) -> list[Column]:
+        return [labels("quantity", [display.label_text(name) for name in self.names[:shown]])]
+
+    def _described(self) -> dict[str, Any]:
+        about = {"kind": "replicated", "what": self.what, "method": self.method, "replicates": len(self.replicates)}
+        return about | {"labels": [display.plain(name) for name in self.names]}
 
 
 METHODS = ("auto", "jackknife", "bootstrap", "brr")

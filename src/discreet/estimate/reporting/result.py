@@ -1,7 +1,5 @@
 """What every result has: figures with their errors, and every way of showing them.
 
-What every result has: figures with their errors, and every way of showing them.
-
 A result describes its rows once (:class:`~discreet.estimate.reporting.table.ResultTable`); text, HTML, Markdown, LaTeX
 and data frames are made from that description. ``level`` is always the confidence of each interval on its own, except
 where the method is "simultaneous": then it is that of all together.
@@ -10,16 +8,17 @@ where the method is "simultaneous": then it is that of all together.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.reporting import display
-from discreet.estimate.reporting.table import Axis, Column, Ends, ResultTable
+from discreet.estimate.reporting.table import Axis, Column, Ends, ResultTable, interval_heading
 from discreet.plain_text import one_line
 from discreet.plots import Series, plot_forest
 from discreet.plots.forest import MAX_SHOWN
@@ -224,6 +223,87 @@ class Result(Shown):
     def to_latex(self, level: float = 0.95, method: str | None = None) -> str:
         """The table in LaTeX, all rows, for the package booktabs."""
         return self._table(level, method, None).latex()
+
+
+class Listed(Result):
+    """A result with one row per quantity: its table and its plain data follow from what describes the rows."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def notes(self) -> tuple[str, ...]:
+            """What a reader should know."""
+
+    #: What its rows are, in the plural, where some are left out; how many of them there are for each that is allowed.
+    _rows_named, _rows_allowed = "values", 1
+    #: What stands above the estimates, if not "estimate"; whether figures are measured in units.
+    _estimate_heading: str | None = None
+    _measured = False
+
+    @property
+    def default_interval(self) -> str:
+        """The interval method that is used unless another is named."""
+        return "wald"
+
+    @abstractmethod
+    def _label_columns(self, shown: int) -> Sequence[Column]:
+        """The columns that say what the first rows are."""
+
+    @abstractmethod
+    def _described(self) -> dict[str, Any]:
+        """What plain data says about the result before its figures."""
+
+    def _more_columns(self, shown: int) -> Sequence[Column]:
+        """Columns between the standard errors and the intervals."""
+        del shown
+        return ()
+
+    def _more_data(self) -> dict[str, Any]:
+        """The same in plain data."""
+        return {}
+
+    def _empty(self, bounds: Floats) -> NDArray[np.bool_] | None:
+        """Which intervals are empty, since the reports contradict the design."""
+        del bounds
+        return None
+
+    @property
+    def _named_value(self) -> Callable[[float], str] | None:
+        """How estimates are written, where they are not figures like others."""
+        return None
+
+    def _table(self, level: float, method: str | None, most: int | None) -> ResultTable:
+        total = self.estimate.size
+        shown = total if most is None else min(total, self._rows_allowed * most)
+        bounds = self.interval(level, method)[:shown]
+        left_out, named = total - shown, self._named_value
+        heading = interval_heading(level, self.default_interval if method is None else method)
+        return ResultTable(
+            title=self.heading(),
+            columns=(
+                *self._label_columns(shown),
+                Column("estimate", self.estimate[:shown], self._estimate_heading, named),
+                Column("std_error", self.std_error[:shown], "std. error"),
+                *self._more_columns(shown),
+                Ends(heading, bounds, write=named, empty=self._empty(bounds)),
+            ),
+            rows=shown,
+            more=(f"{left_out:,} more {self._rows_named}".rstrip(),) if left_out else (),
+            notes=self.notes,
+            measured=self._measured,
+        )
+
+    def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
+        """Plain data, ready for JSON: one list per quantity."""
+        chosen = self.default_interval if method is None else method
+        return {
+            **self._described(),
+            "estimate": display.plain(self.estimate),
+            "std_error": display.plain(self.std_error),
+            **self._more_data(),
+            "interval": written_interval(self.interval(level, method), level, chosen),
+            "notes": list(self.notes),
+        }
 
 
 def written_interval(bounds: Floats, level: float, method: str) -> dict[str, Any]:
