@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
@@ -18,61 +17,24 @@ from discreet.estimate.data.source import ListedSource
 from discreet.estimate.data.survey_design import SurveyDesign, group_names, left_out_note
 from discreet.estimate.intervals.levels import checked_level
 from discreet.estimate.reporting import display
-from discreet.estimate.reporting.result import Result, frozen
+from discreet.estimate.reporting.result import Grouped, frozen
 from discreet.estimate.reporting.table import SHARES, Axis, Column, Ends, ResultTable, group_columns, labels
 from discreet.estimate.sampling.report_totals import collect, silent_note
 
 Part = TypeVar("Part", FrequencyBounds, Range)
 
 
-class _Grouped(Result, Mapping[Any, Part], Generic[Part]):
-    """One result per group, in the order of the group labels."""
-
-    results: Mapping[Any, Part]
-    by: str | tuple[str | None, ...] | None
-    notes: tuple[str, ...]
-
-    def __getitem__(self, group: Any) -> Part:
-        return self.results[group]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.results)
-
-    def __len__(self) -> int:
-        return len(self.results)
-
-    @property
-    def groups(self) -> list[Any]:
-        """The group labels."""
-        return list(self.results)
-
-    @property
-    def n(self) -> NDArray[np.int64]:
-        """Number of reports in each group."""
-        return np.array([result.n for result in self.results.values()])
-
-    @property
-    def _first(self) -> Part:
-        return next(iter(self.results.values()))
+class _Ranges(Grouped[Part]):
+    """Ranges by group, which are not compared."""
 
     def compare(self, first: Any = None, second: Any = None, kind: str = "difference") -> NoReturn:
         """Ranges are not compared: where they do not overlap, the groups differ."""
         del first, second, kind
         raise EstimationError("ranges are not compared: groups differ where their ranges do not overlap")
 
-    def _frozen(self) -> None:
-        if not self.results:
-            raise EstimationError("there are no reports to estimate from (n = 0)")
-        object.__setattr__(self, "results", MappingProxyType(dict(self.results)))
-
-    def _told(self) -> tuple[str, ...]:
-        """The notes, those of all groups once."""
-        own: list[str] = [note for result in self.results.values() for note in result.notes]
-        return tuple(dict.fromkeys((*self.notes, *own)))
-
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Ranges(_Grouped[Range]):
+class Ranges(_Ranges[Range]):
     """A quantity that the reports only confine, for every group: a mapping from group to :class:`Range`.
 
     Attributes
@@ -87,9 +49,6 @@ class Ranges(_Grouped[Range]):
     results: Mapping[Any, Range]
     by: str | tuple[str | None, ...] | None = None
     notes: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        self._frozen()
 
     @property
     def estimate(self) -> Floats:
@@ -156,7 +115,7 @@ class Ranges(_Grouped[Range]):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class GroupedBounds(_Grouped[FrequencyBounds]):
+class GroupedBounds(_Ranges[FrequencyBounds]):
     """The ranges of all frequencies, for every group: a mapping from group to :class:`FrequencyBounds`.
 
     Attributes
@@ -171,9 +130,6 @@ class GroupedBounds(_Grouped[FrequencyBounds]):
     results: Mapping[Any, FrequencyBounds]
     by: str | tuple[str | None, ...] | None = None
     notes: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        self._frozen()
 
     @property
     def labels(self) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from discreet.estimate.means.contrast import Contrast, unknown_group
 from discreet.estimate.proportions.intervals import wilson_of_values
 from discreet.estimate.proportions.result import Frequencies
 from discreet.estimate.reporting import display
-from discreet.estimate.reporting.result import Result, frozen
+from discreet.estimate.reporting.result import Grouped, frozen
 from discreet.estimate.reporting.table import (
     SHARES,
     Axis,
@@ -32,7 +31,7 @@ from discreet.estimate.reporting.table import (
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class GroupedFrequencies(Result, Mapping[Any, Frequencies]):
+class GroupedFrequencies(Grouped[Frequencies]):
     """One :class:`Frequencies` per group, in the order of the group labels.
 
     A mapping: ``grouped["north"]`` is the result of a group, ``grouped["north", "f"]`` of a group by two columns;
@@ -52,29 +51,10 @@ class GroupedFrequencies(Result, Mapping[Any, Frequencies]):
     by: str | tuple[str | None, ...] | None = None
     notes: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        if not self.results:
-            raise EstimationError("there are no reports to estimate from (n = 0)")
-        object.__setattr__(self, "results", MappingProxyType(dict(self.results)))
-
-    @property
-    def groups(self) -> list[Any]:
-        """The group labels."""
-        return list(self.results)
-
     @property
     def labels(self) -> Any:
         """The true values in code order."""
         return self._first.labels
-
-    @property
-    def _first(self) -> Frequencies:
-        return next(iter(self.results.values()))
-
-    @property
-    def n(self) -> NDArray[np.int64]:
-        """Number of reports in each group."""
-        return np.array([result.n for result in self.results.values()])
 
     @property
     def estimate(self) -> Floats:
@@ -112,15 +92,6 @@ class GroupedFrequencies(Result, Mapping[Any, Frequencies]):
         except (KeyError, TypeError):  # what cannot be a label is none
             raise EstimationError(unknown_group(self.groups)) from None
         return difference_of_frequencies(one, other, (first, second))
-
-    def __getitem__(self, group: Any) -> Frequencies:
-        return self.results[group]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.results)
-
-    def __len__(self) -> int:
-        return len(self.results)
 
     def heading(self) -> str:
         """What was estimated, from what."""

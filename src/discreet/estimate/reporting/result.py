@@ -8,9 +8,10 @@ where the method is "simultaneous": then it is that of all together.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +60,10 @@ _LONGEST = 200
 _HEADING, _LABEL = 110, 24
 #: Quantities that a representation may name.
 _NAMED = 6
+
+
+#: What there is one of for every group.
+Part = TypeVar("Part", bound=Any)
 
 
 class Shown(ABC):
@@ -304,6 +309,47 @@ class Listed(Result):
             "interval": written_interval(self.interval(level, method), level, chosen),
             "notes": list(self.notes),
         }
+
+
+class Grouped(Result, Mapping[Any, Part], Generic[Part]):
+    """One result per group, in the order of the group labels."""
+
+    results: Mapping[Any, Part]
+    by: str | tuple[str | None, ...] | None
+    notes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.results:
+            raise EstimationError("there are no reports to estimate from (n = 0)")
+        object.__setattr__(self, "results", MappingProxyType(dict(self.results)))
+
+    def __getitem__(self, group: Any) -> Part:
+        return self.results[group]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    @property
+    def groups(self) -> list[Any]:
+        """The group labels."""
+        return list(self.results)
+
+    @property
+    def n(self) -> NDArray[np.int64]:
+        """Number of reports in each group."""
+        return np.array([result.n for result in self.results.values()])
+
+    @property
+    def _first(self) -> Part:
+        return next(iter(self.results.values()))
+
+    def _told(self) -> tuple[str, ...]:
+        """The notes, those of all groups once."""
+        own: list[str] = [note for result in self.results.values() for note in result.notes]
+        return tuple(dict.fromkeys((*self.notes, *own)))
 
 
 def written_interval(bounds: Floats, level: float, method: str) -> dict[str, Any]:
