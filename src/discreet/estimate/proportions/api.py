@@ -164,7 +164,8 @@ def frequencies(
     """
     arguments.choice(method, "method", ("unbiased", "mle", "bounds"), EstimationError)
     arguments.choice(target, "target", ("population", "table"), EstimationError)
-    contamination = checked_share(contamination)
+    if contamination != 0:
+        contamination = checked_share(contamination)
     if contamination and method != "unbiased":
         raise EstimationError('contamination goes with method="unbiased", a mean of what the reports count')
     aside = {"weights": weights, "strata": strata, "clusters": clusters, "by": by, "fpc": fpc}
@@ -189,9 +190,10 @@ def frequencies(
     notes = (*left_out_note(left_out), *source.notes)
     if by is None:
         result = estimate_from(evidence[0][1], channels, method, target, notes=notes, column=name)
-        return suspected(result, contamination)
+        return suspected(result, contamination) if contamination else result
     results = {label: estimate_from(part, channels, method, target, column=name) for label, part in evidence if part.n}
-    results = {label: suspected(result, contamination) for label, result in results.items()}
+    if contamination:
+        results = {label: suspected(result, contamination) for label, result in results.items()}
     notes += silent_note(evidence)
     return GroupedFrequencies(results=results, by=group_names(by, source.release), notes=notes)
 

@@ -11,77 +11,43 @@ import numpy as np
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.channels.report_codes import Ints, count_reports
-from discreet.estimate.data.label_codes import Cells, GroupIndex, PairIndex
-from discreet.estimate.data.map_reduce import refuse_to_send, summed
+from discreet.estimate.data.label_codes import Cells
+from discreet.estimate.data.map_reduce import summed
 from discreet.estimate.data.rows import Batch
 from discreet.estimate.data.source import Source
 from discreet.estimate.data.survey_design import Roles, SurveyDesign
 from discreet.estimate.reporting import display
-from discreet.estimate.sampling.calibrated_variance import AuxiliarySums, Calibrated
+from discreet.estimate.sampling.calibrated_variance import Calibrated
 from discreet.estimate.sampling.degrees_of_freedom import degrees_of_strata
 from discreet.estimate.sampling.finite_population import FiniteSample
+from discreet.estimate.sampling.sample_sums import SampleSums
 from discreet.estimate.sampling.share_covariance import Linearised
-from discreet.estimate.sampling.unit_totals import MAX_STRATUM_CELLS, UnitIndex
+from discreet.estimate.sampling.unit_totals import MAX_STRATUM_CELLS
 from discreet.estimate.sampling.weighted_counts import Counting, Evidence
 
 
-class SurveyTally:
+class SurveyTally(SampleSums):
     """Sums by stratum, cluster, group and report, over batches of rows; those of different rows add up."""
 
     def __init__(self, reports: int, roles: Roles, target: str) -> None:
+        super().__init__(roles, target)
         self._reports = reports
-        self._roles = roles
-        self._target = target
-        #: Rows without an answer.
-        self.left_out = 0
-        # Given the table of truths, rows are randomised independently: only weights matter.
-        self._is_sample = target == "population" and roles.is_sample
-        self._index = UnitIndex()
-        self._group_labels = GroupIndex("by")
-        self._blocks = PairIndex()  # (unit, group); the unit is the stratum where there are no clusters
         self._cells = Cells()
-        self._auxiliary = AuxiliarySums()
 
     def add(self, batch: Batch) -> None:
         """One batch."""
         count_reports(batch.codes, self._reports, batch.first_row)  # refuses codes out of range
-        if not batch.codes.size:
-            return
-        nothing = np.zeros(batch.codes.size, np.int64)
-        unit = self._index.encode(batch.strata, batch.clusters, batch.codes.size, batch.first_row, batch.fpc)
-        group = nothing if batch.groups is None else self._group_labels.encode(batch.groups, batch.first_row)
-        codes, weights, more = batch.codes.astype(np.int64), batch.weights, None
-        if self._is_sample and self._roles.rule is not None:
-            self._auxiliary.add(unit, batch, rows_are_units=not self._roles.clusters)
-            more = auxiliary_products(batch)
-        if batch.answered is not None:  # rows without an answer stay in the sample, with a total of zero
-            self.left_out += int(np.count_nonzero(~batch.answered))
-            codes, unit, group = codes[batch.answered], unit[batch.answered], group[batch.answered]
-            weights = None if weights is None else weights[batch.answered]
-            more = None if more is None else more[batch.answered]
-        self._cells.add(self._blocks.encode(unit, group) * self._reports + codes, weights, more)
+        if batch.codes.size:
+            block, weights, more, codes = self._blocked(batch, batch.codes.astype(np.int64))
+            self._cells.add(block * self._reports + codes, weights, more)
 
     def __add__(self, other: SurveyTally) -> SurveyTally:
         both = SurveyTally(self._reports, self._roles, self._target)
         for one in (self, other):
-            both._take(one)
+            block = both._take_blocks(one)
+            if block is not None:
+                both._cells.take(one._cells, block, self._reports)
         return both
-
-    def _take(self, other: SurveyTally) -> None:
-        """The sums of other rows, whose labels have codes of their own."""
-        self.left_out += other.left_out
-        unit = self._index.take(other._index)
-        if not unit.size:
-            return
-        group = self._group_labels.take(other._group_labels) if self._roles.groups else np.zeros(1, np.int64)
-        block = self._blocks.take(other._blocks, unit, group)
-        self._cells.take(other._cells, block, self._reports)
-        self._auxiliary.take(other._auxiliary, unit)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """As it is sent, and not at any size."""
-        refuse_to_send(len(self._blocks), "combinations of clusters and groups")
-        return vars(self)
 
     def evidence(self) -> list[tuple[Any, Evidence]]:
         """The evidence of every group, in label order; without groups one, labelled None."""
@@ -89,7 +55,7 @@ class SurveyTally:
         unit, group = (codes[block] for codes in self._blocks.pairs())
         if not self._roles.groups:
             return [(None, self._of_group(unit, report, sums))]
-        chosen = {label: group == code for label, code in self._group_labels.in_order()}
+        chosen = {label: group == code for label, code in self._groups.in_order()}
         return [(label, self._of_group(unit[k], report[k], sums[:, k])) for label, k in chosen.items()]
 
     def _of_group(self, unit: Ints, report: Ints, sums: Floats) -> Evidence:
@@ -182,6 +148,7 @@ class SurveyTally:
     def _calibrated(self, plain: Linearised, unit: Ints, report: Ints, sums: Floats, factor: Floats) -> Calibrated:
         """The same spread, as that of residuals from what is known."""
         assert self._roles.rule is not None
+        assert self._auxiliary is not None
         stratum_of, clusters_in = self._index.stratum, self._index.units
         totals, rows_are_units = self._auxiliary.totals, not self._roles.clusters
         p, weight, k = totals.shape[1], sums[1], factor[stratum_of]
@@ -212,14 +179,6 @@ class SurveyTally:
         if self._index.recurring:
             notes.append("cluster labels that recur in several strata were taken as different clusters")
         return tuple(notes)
-
-
-def auxiliary_products(batch: Batch) -> Floats:
-    """``w² x`` and ``slope·x`` of every row, side by side."""
-    assert batch.auxiliary is not None
-    assert batch.weights is not None
-    assert batch.slopes is not None
-    return np.hstack([batch.auxiliary * (batch.weights**2)[:, None], batch.auxiliary * batch.slopes[:, None]])
 
 
 def _sums(keys: Ints, values: Floats, size: int) -> Floats:

@@ -31,14 +31,11 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.data.label_codes import GroupIndex, PairIndex
-from discreet.estimate.data.map_reduce import refuse_to_send
 from discreet.estimate.data.rows import Batch
 from discreet.estimate.data.survey_design import Roles
-from discreet.estimate.sampling.calibrated_variance import AuxiliarySums
 from discreet.estimate.sampling.degrees_of_freedom import degrees_of_strata, with_known_part
-from discreet.estimate.sampling.report_totals import auxiliary_products
-from discreet.estimate.sampling.unit_totals import UnitIndex, at_codes, grown
+from discreet.estimate.sampling.sample_sums import SampleSums
+from discreet.estimate.sampling.unit_totals import at_codes, grown
 from discreet.estimate.sampling.weighted_counts import People
 
 Ints = NDArray[np.int64]
@@ -84,7 +81,7 @@ class ScoreMeans:
     simple: Floats | None = None
 
 
-class ScoreSums:
+class ScoreSums(SampleSums):
     """Sums over batches of rows; those of different rows add up.
 
     Parameters
@@ -100,36 +97,20 @@ class ScoreSums:
     """
 
     def __init__(self, width: int, roles: Roles, target: str, lost: int = 0) -> None:
-        self._width, self._roles, self._target, self._lost = width, roles, target, lost
-        self._is_survey = target == "population" and roles.is_sample
-        self._index, self._groups, self._blocks = UnitIndex(), GroupIndex("by"), PairIndex()
+        super().__init__(roles, target)
+        self._width, self._lost = width, lost
         # By block: rows, Σw, Σw², then Σwz, Σw²z (k each), Σw²zz', Σw²z̃, Σwzz' (k² each).
-        self._sums: Floats = np.zeros((3 + 2 * width + 3 * width * width, 0))
+        self._sums = np.zeros((3 + 2 * width + 3 * width * width, 0))
         # By block, with known totals: Σ(w²x, slope·x), then the same times each score (2p each).
-        self._auxiliary, self._products = AuxiliarySums(), np.zeros((0, 0))
-        #: Rows without an answer.
-        self.left_out = 0
+        self._products = np.zeros((0, 0))
 
     def add(self, batch: Batch, scores: Floats, products: Floats | None = None) -> None:
         """One batch; scores (rows, k) and debiased products (rows, k, k) of all its rows, answered or not."""
         if not len(scores):
             return
-        nothing = np.zeros(len(scores), np.int64)
-        unit = self._index.encode(batch.strata, batch.clusters, len(scores), batch.first_row, batch.fpc)
-        group = nothing if batch.groups is None else self._groups.encode(batch.groups, batch.first_row)
-        weights, more = batch.weights, None
-        if self._is_survey and self._roles.rule is not None:
-            self._auxiliary.add(unit, batch, rows_are_units=not self._roles.clusters)
-            more = auxiliary_products(batch)
-        if batch.answered is not None:  # rows without an answer stay in the sample, with a sum of zero
-            self.left_out += int(np.count_nonzero(~batch.answered))
-            unit, group, scores = unit[batch.answered], group[batch.answered], scores[batch.answered]
-            products = None if products is None else products[batch.answered]
-            weights = None if weights is None else weights[batch.answered]
-            more = None if more is None else more[batch.answered]
+        block, weights, more, (scores, products) = self._blocked(batch, scores, products)
         if not len(scores):
             return
-        block = self._blocks.encode(unit, group)
         if more is not None:
             self._add_products(block, more, scores)
         w = np.ones(len(scores)) if weights is None else weights
@@ -144,26 +125,13 @@ class ScoreSums:
     def __add__(self, other: ScoreSums) -> ScoreSums:
         both = ScoreSums(self._width, self._roles, self._target, self._lost)
         for one in (self, other):
-            both._take(one)
+            block = both._take_blocks(one)
+            if block is None:
+                continue
+            both._sums = grown(both._sums, at_codes(one._sums, block, len(both._blocks)))
+            if one._products.size:
+                both._grow_products(at_codes(one._products, block, len(both._blocks)))
         return both
-
-    def _take(self, other: ScoreSums) -> None:
-        """The sums of other rows, whose labels have codes of their own."""
-        self.left_out += other.left_out
-        unit = self._index.take(other._index)
-        if not unit.size:
-            return
-        group = self._groups.take(other._groups) if self._roles.groups else np.zeros(1, np.int64)
-        block = self._blocks.take(other._blocks, unit, group)
-        self._sums = grown(self._sums, at_codes(other._sums, block, len(self._blocks)))
-        if other._products.size:
-            self._grow_products(at_codes(other._products, block, len(self._blocks)))
-        self._auxiliary.take(other._auxiliary, unit)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """As it is sent, and not at any size."""
-        refuse_to_send(len(self._blocks), "combinations of clusters and groups")
-        return vars(self)
 
     def _add_products(self, block: Ints, more: Floats, scores: Floats) -> None:
         """Sums of products of scores with what the known totals are of."""
@@ -190,7 +158,7 @@ class ScoreSums:
         totals = None
         if self._target == "table":
             covariance = self._given_the_table(by_group, weight)
-        elif not self._is_survey:
+        elif not self._is_sample:
             covariance = self._simple(by_group, n, means)
         else:
             covariance = self._linearised(unit, place, means, weight)
@@ -205,19 +173,19 @@ class ScoreSums:
             total_covariance=totals,
             degrees_of_freedom=self._degrees(unit, place, means, weight, covariance),
             people=self._people(place, n, weight, squares),
-            simple=self._same_size(by_group, n, weight, means) if self._is_survey else None,
+            simple=self._same_size(by_group, n, weight, means) if self._is_sample else None,
         )
 
     def _people(self, place: Ints, n: Ints, weight: Floats, squares: Floats) -> People:
         """What bounds the effective sample size of every group."""
         kish = weight**2 / squares
         units, more = kish, self._roles.fpc or self._roles.rule is not None
-        if self._is_survey:
+        if self._is_sample:
             more = more or self._index.units.size > 1
             if self._roles.clusters:
                 units = weight**2 / np.bincount(place, self._sums[1] ** 2, n.size)
         units = units / self._roles.rows_per_person
-        return People(n.astype(float), kish, units, self._target == "table" or (self._is_survey and more))
+        return People(n.astype(float), kish, units, self._target == "table" or (self._is_sample and more))
 
     def _second(self, sums: Floats, start: int) -> Floats:
         """Sums of k × k products, one matrix per column of sums."""
@@ -259,7 +227,7 @@ class ScoreSums:
         cells[unit, place] = residual
         by_unit = cells.reshape(stratum_of.size, groups * k)
         slopes = None
-        if self._roles.rule is not None:
+        if self._auxiliary is not None:
             slopes = self._slopes(place, centre, total)
             by_unit = by_unit - self._auxiliary.totals @ slopes
         if self._roles.clusters:
@@ -319,7 +287,7 @@ class ScoreSums:
         groups, k = means.shape
         if self._target == "table":
             return np.full(groups, math.inf)
-        if not self._is_survey:
+        if not self._is_sample:
             return np.asarray(np.maximum(np.bincount(place, self._sums[0], groups) - 1.0, 1.0))
         stratum_of, units_in = self._index.stratum, self._index.units
         rows = np.ones(unit.size) if self._roles.clusters else self._sums[0]

@@ -33,7 +33,7 @@ class UnitIndex:
         self.has_strata = self.has_clusters = False
         self._strata, self._clusters, self._pairs = LabelIndex("strata"), LabelIndex("clusters"), PairIndex()
         self._rows: Ints = np.zeros(0, np.int64)
-        self._population = PopulationSizes()
+        self._population: PopulationSizes | None = None
 
     def encode(self, strata: Any, clusters: Any, rows: int, first_row: int = 0, fpc: Floats | None = None) -> Ints:
         """The unit of every row of a chunk; the stratum, where there are no clusters."""
@@ -41,6 +41,7 @@ class UnitIndex:
         stratum = np.zeros(rows, np.int64) if strata is None else self._strata.encode(strata, first_row)
         self._rows = grown(self._rows, np.bincount(stratum))
         if fpc is not None:
+            self._population = self._population or PopulationSizes()
             self._population.add(stratum, fpc, first_row)
         if clusters is None:
             return stratum
@@ -56,7 +57,9 @@ class UnitIndex:
         if not stratum.size:  # no strata were named: there is one
             stratum = np.zeros(1, np.int64)
         self._rows = grown(self._rows, at_codes(other._rows, stratum, int(stratum.max()) + 1))
-        self._population.take(other._population, stratum)
+        if other._population is not None:
+            self._population = self._population or PopulationSizes()
+            self._population.take(other._population, stratum)
         return self._pairs.take(other._pairs, stratum, cluster) if other.has_clusters else stratum
 
     @property
@@ -86,6 +89,7 @@ class UnitIndex:
     @property
     def fractions(self) -> Floats:
         """The sampled share of the units of every stratum."""
+        assert self._population is not None
         return self._population.fractions(self.units, "clusters" if self.has_clusters else "rows")
 
     @property
