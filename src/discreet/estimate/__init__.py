@@ -27,10 +27,10 @@ empty says that the reports contradict the design. Results are frozen and have o
 ``.std_error``, ``.covariance``, ``.interval(level, method)``, ``.summary()``, ``.to_dict()``, ``.to_frame()``,
 ``.to_markdown()``, ``.to_latex()``, and a table in a notebook.
 
-Reading order: ``moments`` (one debiased answer), ``spread`` (how shares vary), ``intervals``, ``wilson``, ``simplex``
-(maximum likelihood); ``rows``, ``tally``, ``survey``, ``evidence`` and ``collecting`` bring the reports in;
-``frequency_estimator`` and ``frequency_table`` for frequencies, ``debiased_scores``, ``linearised_means`` and
-``woodruff`` for means and quantiles.
+The rooms, each of which uses only those before it: ``reporting`` (results and their tables), ``intervals``,
+``channels`` (one debiased answer, its moments, maximum likelihood), ``data`` (rows in, and the design of the survey),
+``sampling`` (the variance of a survey, calibration), then ``bounds``, ``means``, ``proportions``, ``tables`` and
+``replication``; regressions come last.
 """
 
 from discreet.estimate.bounds import FrequencyBounds, GroupedBounds, Range, Ranges

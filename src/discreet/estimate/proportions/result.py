@@ -158,8 +158,9 @@ class Frequencies(Result):
         level : float
             Confidence level.
         method : str, optional
-            * "wilson": the share of a value's report, by its score, mapped through the estimator. The default
-              where each frequency depends on one share: yes/no answers and generalised response.
+            * "wilson": all π that a score test accepts, with the variance of a debiased answer at each π. The default
+              where each frequency depends on one share (yes/no answers and generalised response), and for rows that
+              were asked under several designs.
             * "clopper-pearson", or "exact": the same with exact binomial limits; never below the level for a simple
               random sample.
             * "chebyshev": all π with (π̂ − π)² ≤ V(π)/(n (1 − level)), V(π) the largest variance that is possible
@@ -187,8 +188,9 @@ class Frequencies(Result):
 
         Notes
         -----
-        With survey weights, strata or clusters, Wilson and Clopper–Pearson use the effective sample size of
-        Korn and Graubard (1998), and Wald Student's t with (clusters − strata) degrees of freedom.
+        With survey weights, strata or clusters, Wilson and Clopper–Pearson use the number of people that would give
+        this variance, and Wilson and Wald Student's t with at most (clusters − strata) degrees of freedom;
+        Clopper–Pearson reduces the number of people instead (Korn and Graubard 1998).
         Likelihood-ratio intervals, and score intervals where they are not Wilson's, are for simple random samples
         of up to 300 values (likelihood ratios for generalised response at any size).
         With ``target="table"`` the variance is that of the randomisation alone; Clopper–Pearson is then

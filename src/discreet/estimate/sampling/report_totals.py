@@ -38,7 +38,7 @@ class SurveyTally(SampleSums):
         """One batch."""
         count_reports(batch.codes, self._reports, batch.first_row)  # refuses codes out of range
         if batch.codes.size:
-            block, weights, more, codes = self._blocked(batch, batch.codes.astype(np.int64))
+            block, weights, more, (codes,) = self._blocked(batch, batch.codes.astype(np.int64))
             self._cells.add(block * self._reports + codes, weights, more)
 
     def __add__(self, other: SurveyTally) -> SurveyTally:

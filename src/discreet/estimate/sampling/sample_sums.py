@@ -38,16 +38,15 @@ class SampleSums:
         group = np.zeros(rows, np.int64)
         if batch.groups is not None:
             group = self._groups.encode(batch.groups, batch.first_row)
-        weights, more = batch.weights, None
+        more = None
         if self._auxiliary is not None:
             self._auxiliary.add(unit, batch, rows_are_units=not self._roles.clusters)
             more = _auxiliary_products(batch)
-        kept = [unit, group, weights, more, *values]
+        kept: list[Any] = [unit, group, batch.weights, more, *values]
         if batch.answered is not None:
             self.left_out += int(np.count_nonzero(~batch.answered))
             kept = [None if one is None else one[batch.answered] for one in kept]
-        unit, group, weights, more, *values = kept
-        return self._blocks.encode(unit, group), weights, more, values[0] if len(values) == 1 else values
+        return self._blocks.encode(kept[0], kept[1]), kept[2], kept[3], kept[4:]
 
     def _take_blocks(self, other: SampleSums) -> Ints | None:
         """The codes here of the blocks of other rows; None where these are none."""

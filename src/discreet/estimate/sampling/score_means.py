@@ -238,7 +238,7 @@ class ScoreSums(SampleSums):
         else:  # every row is a unit of its own, and in one group only
             middle = _diagonal_blocks(self._row_squares(unit, place, centre, total, factor))
             by_stratum = by_unit
-            if slopes is not None:
+            if slopes is not None and self._auxiliary is not None:
                 crossed = self._with_auxiliary(place, centre, total, factor[stratum_of[unit]], 0) @ slopes
                 middle = middle - crossed - crossed.T + slopes.T @ self._auxiliary.squares(factor) @ slopes
         found = np.asarray(middle - (by_stratum.T * (factor / units_in)) @ by_stratum)
@@ -255,6 +255,7 @@ class ScoreSums(SampleSums):
         ``f`` is w² (0) or the slope of the weight (1), times a factor of its block.
         """
         groups, k = centre.shape
+        assert self._auxiliary is not None
         p = self._auxiliary.totals.shape[1]
         sums = self._products.reshape(1 + k, 2, p, -1)[:, which] * factor
         by_group = np.zeros((groups, 1 + k, p))
