@@ -164,8 +164,7 @@ def frequencies(
     """
     arguments.choice(method, "method", ("unbiased", "mle", "bounds"), EstimationError)
     arguments.choice(target, "target", ("population", "table"), EstimationError)
-    if contamination != 0:
-        contamination = checked_share(contamination)
+    contamination = checked_share(contamination)
     if contamination and method != "unbiased":
         raise EstimationError('contamination goes with method="unbiased", a mean of what the reports count')
     aside = {"weights": weights, "strata": strata, "clusters": clusters, "by": by, "fpc": fpc}
