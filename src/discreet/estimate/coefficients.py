@@ -10,10 +10,10 @@ import numpy as np
 
 from discreet.arguments import Floats
 from discreet.estimate import coefficient_table as layout
-from discreet.estimate import display
-from discreet.estimate.intervals import two_tails
-from discreet.estimate.result import Axis, Result, frozen
-from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
+from discreet.estimate.intervals.levels import two_tails
+from discreet.estimate.reporting import display
+from discreet.estimate.reporting.result import Result, frozen
+from discreet.estimate.reporting.table import Axis, Column, Ends, ResultTable, interval_heading, labels
 
 if TYPE_CHECKING:
     from discreet.estimate.ratios import Ratios

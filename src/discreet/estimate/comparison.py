@@ -13,12 +13,12 @@ import numpy as np
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate import display
 from discreet.estimate.coefficient_table import figure, places_of
 from discreet.estimate.coefficients import Coefficients
-from discreet.estimate.intervals import checked_level
-from discreet.estimate.result import Result, frozen
-from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
+from discreet.estimate.intervals.levels import checked_level
+from discreet.estimate.reporting import display
+from discreet.estimate.reporting.result import Result, frozen
+from discreet.estimate.reporting.table import Column, Ends, ResultTable, interval_heading, labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,9 +9,10 @@ import numpy as np
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate import display
 from discreet.estimate.coefficients import Coefficients
-from discreet.estimate.result import Axis, frozen
+from discreet.estimate.reporting import display
+from discreet.estimate.reporting.result import frozen
+from discreet.estimate.reporting.table import Axis
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -8,12 +8,12 @@ from typing import Literal, overload
 from discreet import arguments, limits
 from discreet.errors import Argument, EstimationError
 from discreet.estimate.approaches import Fit, chosen
-from discreet.estimate.collecting import fixed_weights_note
 from discreet.estimate.comparison import Comparison
 from discreet.estimate.comparison import compare as side_by_side
+from discreet.estimate.data.survey_design import fixed_weights_note
 from discreet.estimate.likelihood.firth import checked_penalty
 from discreet.estimate.likelihood.links import LINKS
-from discreet.estimate.repeated import refuse_repeated_columns
+from discreet.estimate.sampling.repeated import refuse_repeated_columns
 from discreet.estimate.specification import Specification
 from discreet.manifest import Release
 

@@ -1,9 +1,9 @@
 """The researcher's view of a running survey: estimates whose intervals stay valid however often one looks.
 
-While a survey runs, intervals are those of a confidence sequence (:mod:`discreet.estimate.anytime`); after closing, the
-usual ones. Estimates and counts of public answers change only in steps: when as many reports were added as the smallest
-cell has. The last step is kept in the database, so a restart is not one more. Plots are drawn here, as SVG; the page
-fetches them again by itself.
+While a survey runs, intervals are those of a confidence sequence (:mod:`discreet.estimate.intervals.anytime`); after
+closing, the usual ones. Estimates and counts of public answers change only in steps: when as many reports were added
+as the smallest cell has. The last step is kept in the database, so a restart is not one more. Plots are drawn here, as
+SVG; the page fetches them again by itself.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from discreet import Randomness, release
-from discreet.estimate import passes
 from discreet.estimate.corrected_loss import corrected_regression, first_look, model, reading
+from discreet.estimate.data import map_reduce as passes
 
 from .test_formula import PLAN, released, truth
 
@@ -71,7 +71,7 @@ def test_equal_rows_of_different_pieces_are_found(monkeypatch):
 FIT = """
 import resource, sys
 from discreet import Release, engines
-from discreet.estimate import passes
+from discreet.estimate.data import map_reduce as passes
 from discreet.estimate.corrected_loss import corrected_regression, reading
 from discreet.manifest import tables
 tables.MAX_BATCH_ROWS = reading._ROWS = 1 << 15

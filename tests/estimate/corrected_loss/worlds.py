@@ -14,7 +14,7 @@ from discreet.estimate.corrected_loss.model_matrix import CellMatrix
 from discreet.estimate.corrected_loss.objective import CellRows, CorrectedLoss, Size
 from discreet.estimate.corrected_loss.randomised import Randomisation, RandomisedColumn
 from discreet.estimate.corrected_loss.sample import Sample
-from discreet.estimate.passes import Held
+from discreet.estimate.data.map_reduce import Held
 from discreet.mechanisms import ChannelResponse, GeneralizedResponse
 
 FAMILIES = {

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from discreet import Randomness, estimate, release
-from discreet.estimate import passes
+from discreet.estimate.data import map_reduce as passes
 from discreet.estimate.likelihood import class_source, even_sample
 from discreet.estimate.likelihood.multinomial import multinomial_regression
 from discreet.estimate.likelihood.predictor import predictor_regression

@@ -8,7 +8,7 @@ import pytest
 
 from discreet import EstimationError, Plan, Randomness, estimate, release
 from discreet.design import binary
-from discreet.estimate import passes
+from discreet.estimate.data import map_reduce as passes
 from discreet.estimate.likelihood import binary_regression
 from discreet.estimate.likelihood.links import LINKS
 from discreet.estimate.likelihood.multinomial import multinomial_regression

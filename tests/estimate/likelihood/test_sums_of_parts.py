@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import EstimationError
-from discreet.estimate import passes
+from discreet.estimate.data import map_reduce as passes
 from discreet.estimate.likelihood import class_source, even_sample
 from discreet.estimate.likelihood.fit import fit_binary
 from discreet.estimate.likelihood.links import LINKS

@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arguments import Floats
+from discreet.estimate.channels.likelihood_intervals import Profile
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.objective import Objective, Terms
 from discreet.estimate.likelihood.optimizer import maximise
 from discreet.estimate.likelihood.rows import ArrayRows
-from discreet.estimate.profile_likelihood import Profile
 
 
 @dataclass(frozen=True, eq=False)

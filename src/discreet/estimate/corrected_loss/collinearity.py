@@ -12,8 +12,8 @@ from discreet.arguments import Floats
 from discreet.estimate.corrected_loss.evaluation import Evaluation
 from discreet.estimate.corrected_loss.linear_moments import MomentRows
 from discreet.estimate.corrected_loss.objective import CellRows
+from discreet.estimate.data.map_reduce import FieldSums, Source, summed
 from discreet.estimate.likelihood.scan import Triangle, collinear, dependent_columns
-from discreet.estimate.passes import FieldSums, Source, summed
 
 #: Share of a squared column below which it may be a combination of others; then orthogonal factors decide.
 _SUSPECT, _COLLINEAR = 1e-9, 1e-10

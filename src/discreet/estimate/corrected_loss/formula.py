@@ -13,8 +13,6 @@ import pyarrow as pa
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.collecting import dropped_note
-from discreet.estimate.columns import ReleaseColumn
 from discreet.estimate.corrected_loss.families import Poisson
 from discreet.estimate.corrected_loss.first_look import Look, Looking
 from discreet.estimate.corrected_loss.fit import fit_corrected
@@ -26,14 +24,16 @@ from discreet.estimate.corrected_loss.outcome import Outcome, outcome_of
 from discreet.estimate.corrected_loss.randomised import Randomisation
 from discreet.estimate.corrected_loss.reading import EncodedRows, FormulaColumns, ReadRows
 from discreet.estimate.corrected_loss.result import CorrectedRegression
+from discreet.estimate.data.columns import ReleaseColumn
+from discreet.estimate.data.map_reduce import Held, Source, changed, remembered, rows_of, summed
+from discreet.estimate.data.rows import refuse_never_together
+from discreet.estimate.data.survey_design import dropped_note
 from discreet.estimate.formulas import Matrices, Sides, read_terms
 from discreet.estimate.formulas.column_values import CountedRows
 from discreet.estimate.formulas.expression import STATEFUL, calls_of, columns_of
 from discreet.estimate.likelihood.truth_given_report import Reporting
 from discreet.estimate.m_estimation.box.controls import degrees, multiples
 from discreet.estimate.m_estimation.box.copies import MONTE_CARLO_SHARE
-from discreet.estimate.passes import Held, Source, changed, remembered, rows_of, summed
-from discreet.estimate.rows import refuse_never_together
 from discreet.estimate.specification import Specification
 from discreet.manifest import Release
 from discreet.manifest.blocks import NumericBlock

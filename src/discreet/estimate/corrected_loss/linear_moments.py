@@ -24,8 +24,8 @@ from discreet.arguments import Floats
 from discreet.estimate.corrected_loss.cells import Codes
 from discreet.estimate.corrected_loss.families import Linear
 from discreet.estimate.corrected_loss.sample import Sample, ScoreSquares
+from discreet.estimate.data.map_reduce import Held, Source, nbytes, summed
 from discreet.estimate.m_estimation.objective import Moments
-from discreet.estimate.passes import Held, Source, nbytes, summed
 
 Places = NDArray[np.intp]
 _CHUNK = 1 << 15

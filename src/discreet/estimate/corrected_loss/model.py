@@ -30,8 +30,8 @@ from discreet.estimate.corrected_loss.objective import CellRows, CorrectedLoss, 
 from discreet.estimate.corrected_loss.outcome import Outcome
 from discreet.estimate.corrected_loss.randomised import Needed, Randomisation
 from discreet.estimate.corrected_loss.reading import EncodedRows
+from discreet.estimate.data.map_reduce import Source, summed
 from discreet.estimate.formulas import Matrices
-from discreet.estimate.passes import Source, summed
 
 #: Numbers of the rows that are made at once (2^22 floats, 32 MB).
 _AT_ONCE = 1 << 22

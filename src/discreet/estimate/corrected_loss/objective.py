@@ -3,7 +3,7 @@
 Its expectation over the randomisation is the loss of the truths, for every θ: so are those of the gradient and of the
 second derivatives (the corrected score of Nakamura 1990 and Stefanski 1989, for discrete errors). Rows that are equal
 in everything are one row here, with the sum of their weights. Everything is a sum over rows, made in passes
-(:mod:`discreet.estimate.passes`).
+(:mod:`discreet.estimate.data.map_reduce`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from discreet.estimate.corrected_loss.cells import CellWeights
 from discreet.estimate.corrected_loss.families import Family, Statistics
 from discreet.estimate.corrected_loss.model_matrix import CellMatrix
 from discreet.estimate.corrected_loss.sample import Sample, ScoreSquares
+from discreet.estimate.data.map_reduce import FieldSums, Held, Source, nbytes, summed
 from discreet.estimate.m_estimation.objective import Moments
-from discreet.estimate.passes import FieldSums, Held, Source, nbytes, summed
 
 #: Numbers in one working array: what a step touches stays in the second-level cache.
 _CHUNK = 1 << 15

@@ -15,11 +15,11 @@ from discreet.estimate.corrected_loss.families import Family
 from discreet.estimate.corrected_loss.model_matrix import CellMatrix
 from discreet.estimate.corrected_loss.objective import At, CellRows, CorrectedLoss
 from discreet.estimate.corrected_loss.sample import ScoreSquares
+from discreet.estimate.data.map_reduce import summed
 from discreet.estimate.likelihood.effects import EffectSums, MarginalEffects, Switches, effect_notes
 from discreet.estimate.likelihood.truth_given_report import posterior, posterior_slopes
-from discreet.estimate.passes import summed
 from discreet.estimate.predicted_rows import PredictedMeans
-from discreet.estimate.result import frozen
+from discreet.estimate.reporting.result import frozen
 
 if TYPE_CHECKING:
     from discreet.estimate.corrected_loss.result import CorrectedRegression

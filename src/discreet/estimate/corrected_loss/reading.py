@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.domains.columns import without_dictionary
-from discreet.estimate.checks import checked_weights
 from discreet.estimate.corrected_loss.cells import Codes, narrow
 from discreet.estimate.corrected_loss.randomised import RandomisedColumn, randomised_column
 from discreet.estimate.corrected_loss.sample import Sample
+from discreet.estimate.data.checks import checked_weights
+from discreet.estimate.data.map_reduce import nbytes
+from discreet.estimate.data.rows import Rows
 from discreet.estimate.formulas import Sides
-from discreet.estimate.passes import nbytes
-from discreet.estimate.rows import Rows
 from discreet.manifest import Release
 from discreet.manifest.blocks import Block
 

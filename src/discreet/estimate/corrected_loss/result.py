@@ -12,11 +12,10 @@ import numpy as np
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate import display
 from discreet.estimate.corrected_loss.prediction import marginal_effects, predictions, truth_given_report
 from discreet.estimate.formulas import Matrices
 from discreet.estimate.formulas.new_rows import new_rows
-from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
+from discreet.estimate.intervals.levels import checked_level, two_sided_quantile, wald
 from discreet.estimate.likelihood import inference
 from discreet.estimate.likelihood.effects import MarginalEffects
 from discreet.estimate.likelihood.inference import Test
@@ -24,6 +23,7 @@ from discreet.estimate.likelihood.sampling import Sampling
 from discreet.estimate.likelihood.truth_given_report import Reporting, missing_reporting
 from discreet.estimate.m_estimation.result import MEstimate
 from discreet.estimate.predicted_rows import PredictedMeans
+from discreet.estimate.reporting import display
 
 if TYPE_CHECKING:
     from discreet.estimate.corrected_loss.families import Family

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.errors import NotIdentifiedError
-from discreet.estimate.joint.channels import LEAST_INFORMATION
+from discreet.estimate.channels.joint import LEAST_INFORMATION
 from discreet.mechanisms import FiniteMechanism
 from discreet.mechanisms.joint import JointResponse
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.arguments import Floats
+from discreet.estimate.data.map_reduce import nbytes
 from discreet.estimate.likelihood.sampling import SampleSums, Sampling
 from discreet.estimate.m_estimation.box.copies import summed_by
-from discreet.estimate.passes import nbytes
 
 #: Rows whose scores are written out at once.
 _SCORE_ROWS = 1 << 16

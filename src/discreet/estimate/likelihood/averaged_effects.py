@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet.arguments import Floats
 from discreet.estimate.likelihood.effects import MarginalEffects
-from discreet.estimate.result import frozen
+from discreet.estimate.reporting.result import frozen
 
 #: Central differences over this share of a standard error: errors of the order of its square.
 _STEP = 1e-3

@@ -13,8 +13,8 @@ import numpy as np
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate import display
-from discreet.estimate.checks import checked_numbers
+from discreet.estimate.data.checks import checked_numbers
+from discreet.estimate.data.map_reduce import Source, changed
 from discreet.estimate.formulas.new_rows import is_table
 from discreet.estimate.likelihood import effects, goodness, inference
 from discreet.estimate.likelihood.effects import MarginalEffects, Predictions, Switches
@@ -26,9 +26,9 @@ from discreet.estimate.likelihood.result import LikelihoodFit
 from discreet.estimate.likelihood.rows import joined, literally
 from discreet.estimate.likelihood.scan import Scan
 from discreet.estimate.likelihood.truth_given_report import missing_reporting, posterior
-from discreet.estimate.passes import Source, changed
 from discreet.estimate.predicted_rows import PredictedMeans
-from discreet.estimate.result import frozen
+from discreet.estimate.reporting import display
+from discreet.estimate.reporting.result import frozen
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -177,7 +177,7 @@ class BinaryRegression(LikelihoodFit):
             arguments.choice(method, "the interval method", (*inference.INTERVALS, "score"), EstimationError)
         if method != "score":
             return super().interval(level, method)
-        from discreet.estimate.intervals import checked_level, two_sided_quantile
+        from discreet.estimate.intervals.levels import checked_level, two_sided_quantile
         from discreet.estimate.likelihood.score import ScoreTest
 
         self._refuse_survey("score intervals")

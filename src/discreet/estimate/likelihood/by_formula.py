@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.errors import Argument, EstimationError
-from discreet.estimate import rows as reader
-from discreet.estimate.channels import Channels
-from discreet.estimate.columns import ReleaseColumn
+from discreet.estimate.channels.channel import Channels
+from discreet.estimate.data import rows as reader
+from discreet.estimate.data.columns import ReleaseColumn
+from discreet.estimate.data.map_reduce import Read, Source, remembered, rows_of
 from discreet.estimate.formulas import Matrices, read_terms
 from discreet.estimate.likelihood.answer_coding import AnswerCoding
 from discreet.estimate.likelihood.binary import BinaryRegression
@@ -24,7 +25,6 @@ from discreet.estimate.likelihood.multinomial_rows import ClassRows, class_rows
 from discreet.estimate.likelihood.predictor import PredictorRegression, fit_predictor
 from discreet.estimate.likelihood.rows import CHUNK, Rows
 from discreet.estimate.likelihood.streaming import Batch, StreamRows
-from discreet.estimate.passes import Read, Source, remembered, rows_of
 from discreet.estimate.specification import OutcomeNumbers, Specification
 from discreet.manifest import Release
 

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
+from discreet.estimate.data.map_reduce import Source, changed, summed
 from discreet.estimate.likelihood.even_sample import EvenSample
 from discreet.estimate.likelihood.multinomial_rows import ClassRows
 from discreet.estimate.likelihood.rows import CHUNK
 from discreet.estimate.likelihood.scan import Triangle, collinear, dependent_columns
-from discreet.estimate.passes import Source, changed, summed
 
 #: Different rows that are kept when equal ones are put together.
 _DIFFERENT = 1 << 16

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError, NotIdentifiedError
-from discreet.estimate.checks import checked_length, floats, row_of
-from discreet.estimate.columns import DesignIndex
+from discreet.estimate.data.checks import checked_length, floats, row_of
+from discreet.estimate.data.columns import DesignIndex
 from discreet.mechanisms import FiniteMechanism
 
 

@@ -12,15 +12,16 @@ import numpy as np
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate import display
 from discreet.estimate.coefficients import Coefficients
+from discreet.estimate.data.map_reduce import FieldSums, Source, summed
 from discreet.estimate.formulas import Matrices
-from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
+from discreet.estimate.intervals.levels import checked_level, two_sided_quantile, wald
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.rows import Rows
-from discreet.estimate.passes import FieldSums, Source, summed
 from discreet.estimate.predicted_rows import PredictedRows
-from discreet.estimate.result import Axis, frozen
+from discreet.estimate.reporting import display
+from discreet.estimate.reporting.result import frozen
+from discreet.estimate.reporting.table import Axis
 
 #: Columns that are 0 or 1, each with the columns of the same category, itself among them: all of these are 0 before one
 #: of them becomes 1.

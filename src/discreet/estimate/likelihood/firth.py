@@ -26,11 +26,11 @@ import numpy as np
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import Argument, EstimationError
+from discreet.estimate.data.map_reduce import summed
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.objective import Objective, Terms
 from discreet.estimate.likelihood.rows import Rows
 from discreet.estimate.likelihood.yes_no import BinaryModel, each_report, linear_predictor
-from discreet.estimate.passes import summed
 
 PENALTIES = ("firth",)
 #: Step of the central difference of w', which steers the search and enters no result.

@@ -11,7 +11,8 @@ import numpy as np
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.checks import checked_names
+from discreet.estimate.data.checks import checked_names
+from discreet.estimate.data.map_reduce import Source
 from discreet.estimate.likelihood.binary import BinaryRegression
 from discreet.estimate.likelihood.firth import Firth, checked_penalty
 from discreet.estimate.likelihood.half_spaces import best_step
@@ -22,7 +23,6 @@ from discreet.estimate.likelihood.rows import ArrayRows, checked_rows
 from discreet.estimate.likelihood.scan import Scan, scan
 from discreet.estimate.likelihood.search import Found, loose, random_starts, search, search_with_sample
 from discreet.estimate.likelihood.yes_no import BinaryModel
-from discreet.estimate.passes import Source
 
 #: Log-likelihoods that differ by less are equal.
 _HIGHER = 1e-3

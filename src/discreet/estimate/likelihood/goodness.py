@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate import display
+from discreet.estimate.data.map_reduce import Source
 from discreet.estimate.likelihood.inference import chi_square_tail
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.rows import Rows, made_by
 from discreet.estimate.likelihood.yes_no import linear_predictor, report_probabilities
-from discreet.estimate.passes import Source
-from discreet.estimate.result import Shown, frozen
-from discreet.estimate.result_table import Column, ResultTable, labels
+from discreet.estimate.reporting import display
+from discreet.estimate.reporting.result import Shown, frozen
+from discreet.estimate.reporting.table import Column, ResultTable, labels
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate import rows as reader
-from discreet.estimate.columns import ReleaseColumn
+from discreet.estimate.data import rows as reader
+from discreet.estimate.data.columns import ReleaseColumn
 from discreet.estimate.likelihood.by_formula import columns_of_batch, labels_of_batch
 from discreet.estimate.likelihood.fit import fit_binary
 from discreet.estimate.likelihood.links import link_named
@@ -23,7 +23,7 @@ from discreet.estimate.likelihood.random_intercept_result import (
 )
 from discreet.estimate.likelihood.rows import ArrayRows, Rows
 from discreet.estimate.likelihood.sampling import SampleSums, Sampling
-from discreet.estimate.result import frozen
+from discreet.estimate.reporting.result import frozen
 from discreet.estimate.specification import Specification
 
 #: A spread needs two groups to show; with so few it is hardly known.

@@ -17,7 +17,8 @@ import numpy as np
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.checks import checked_names
+from discreet.estimate.data.checks import checked_names
+from discreet.estimate.data.map_reduce import Source, summed
 from discreet.estimate.formulas.new_rows import is_table
 from discreet.estimate.likelihood.class_fit import fit_classes
 from discreet.estimate.likelihood.class_source import Seen, look
@@ -27,9 +28,8 @@ from discreet.estimate.likelihood.objective import Terms
 from discreet.estimate.likelihood.result import LikelihoodFit
 from discreet.estimate.likelihood.rows import ArrayRows
 from discreet.estimate.likelihood.truth_given_report import missing_reporting, posterior
-from discreet.estimate.passes import Source, summed
 from discreet.estimate.predicted_rows import PredictedMeans
-from discreet.estimate.result import frozen
+from discreet.estimate.reporting.result import frozen
 
 #: What to fit where a class has no people, as far as the reports tell, at some covariates.
 _INSTEAD = (

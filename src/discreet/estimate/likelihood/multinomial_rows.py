@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.checks import (
+from discreet.estimate.data.checks import (
     checked_codes,
     checked_labels,
     checked_matrix,
@@ -20,9 +20,9 @@ from discreet.estimate.checks import (
     checked_weights,
     row_of,
 )
+from discreet.estimate.data.map_reduce import nbytes
 from discreet.estimate.likelihood.designs import channels_of, refuse_unidentified
 from discreet.estimate.likelihood.scan import collinear, dependent_columns
-from discreet.estimate.passes import nbytes
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ import numpy as np
 
 from discreet.arguments import Floats
 from discreet.engines import Local
+from discreet.estimate.data.map_reduce import FieldSums, Source, summed
 from discreet.estimate.likelihood.sampling import SampleSums, Sampling
-from discreet.estimate.passes import FieldSums, Source, summed
 
 
 @dataclass(frozen=True, eq=False)

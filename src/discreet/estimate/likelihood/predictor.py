@@ -20,7 +20,8 @@ import numpy as np
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.checks import checked_names, row_of
+from discreet.estimate.data.checks import checked_names, row_of
+from discreet.estimate.data.map_reduce import Source, summed
 from discreet.estimate.likelihood.answer_coding import AnswerCoding
 from discreet.estimate.likelihood.averaged_effects import averaged_effects
 from discreet.estimate.likelihood.class_fit import fit_classes
@@ -33,9 +34,8 @@ from discreet.estimate.likelihood.objective import Terms
 from discreet.estimate.likelihood.outcomes import OutcomeModel, outcome_model
 from discreet.estimate.likelihood.result import LikelihoodFit
 from discreet.estimate.likelihood.rows import ArrayRows
-from discreet.estimate.passes import Source, summed
 from discreet.estimate.predicted_rows import PredictedMeans
-from discreet.estimate.result import frozen
+from discreet.estimate.reporting.result import frozen
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,11 +12,11 @@ import numpy as np
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate import display
 from discreet.estimate.coefficients import Coefficients
+from discreet.estimate.data.map_reduce import Held
 from discreet.estimate.formulas import Matrices
 from discreet.estimate.formulas.new_rows import new_rows
-from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
+from discreet.estimate.intervals.levels import checked_level, two_sided_quantile, wald
 from discreet.estimate.likelihood.averaged_effects import averaged_effects
 from discreet.estimate.likelihood.effects import MarginalEffects, effect_notes, switches
 from discreet.estimate.likelihood.inference import Test, chi_square_tail, wald_test
@@ -24,9 +24,9 @@ from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.random_intercept import Maximum
 from discreet.estimate.likelihood.sampling import Sampling
 from discreet.estimate.likelihood.truth_given_report import Reporting, missing_reporting, posterior, posterior_slopes
-from discreet.estimate.passes import Held
 from discreet.estimate.predicted_rows import PredictedMeans
-from discreet.estimate.result import frozen
+from discreet.estimate.reporting import display
+from discreet.estimate.reporting.result import frozen
 
 #: What is said of a fit that found no maximum.
 NO_MAXIMUM = (

@@ -13,17 +13,17 @@ import numpy as np
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate import display
-from discreet.estimate.checks import checked_matrix
 from discreet.estimate.coefficients import Coefficients
+from discreet.estimate.data.checks import checked_matrix
 from discreet.estimate.formulas import Matrices
 from discreet.estimate.formulas.new_rows import is_table, new_rows
-from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
+from discreet.estimate.intervals.levels import checked_level, two_sided_quantile, wald
 from discreet.estimate.likelihood import inference
 from discreet.estimate.likelihood.inference import Test
 from discreet.estimate.likelihood.objective import Moments, Objective, Surface
 from discreet.estimate.likelihood.search import listed
 from discreet.estimate.likelihood.truth_given_report import Reporting
+from discreet.estimate.reporting import display
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

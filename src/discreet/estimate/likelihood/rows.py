@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.checks import (
+from discreet.estimate.data.checks import (
     checked_codes,
     checked_labels,
     checked_matrix,
@@ -19,8 +19,8 @@ from discreet.estimate.checks import (
     checked_weights,
     row_of,
 )
+from discreet.estimate.data.map_reduce import nbytes
 from discreet.estimate.likelihood.designs import checked_channel
-from discreet.estimate.passes import nbytes
 
 #: Rows handled at once: the working arrays of a step stay in the second-level cache.
 CHUNK = 1 << 14

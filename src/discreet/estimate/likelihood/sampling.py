@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.passes import refuse_to_send
+from discreet.estimate.data.map_reduce import refuse_to_send
 
 Ints = NDArray[np.int64]
 #: Numbers kept for the strata together, where every row is its own cluster (2^27 floats, 1 GB).

@@ -11,9 +11,9 @@ import numpy as np
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError, NotIdentifiedError
+from discreet.estimate.data.map_reduce import Source, summed
 from discreet.estimate.likelihood.even_sample import EvenSample
 from discreet.estimate.likelihood.rows import Rows, joined
-from discreet.estimate.passes import Source, summed
 
 #: The probabilities of the reports under a true "no" and under a true "yes".
 Channel = tuple[tuple[float, ...], tuple[float, ...]]

@@ -8,7 +8,7 @@ from typing import Any
 
 from discreet import arguments
 from discreet.errors import EstimationError
-from discreet.estimate.checks import checked_names
+from discreet.estimate.data.checks import checked_names
 from discreet.estimate.likelihood.binary import BinaryRegression
 from discreet.estimate.likelihood.firth import checked_penalty
 from discreet.estimate.likelihood.fit import fit_binary

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.arguments import Floats
 from discreet.domains import FiniteDomain
 from discreet.errors import DomainError, EstimationError
-from discreet.estimate.channels import Channels
+from discreet.estimate.channels.channel import Channels
 from discreet.estimate.formulas.new_rows import as_table
 from discreet.estimate.likelihood.designs import channel_matrix
 

@@ -13,7 +13,7 @@ from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.coefficients import Coefficients
-from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
+from discreet.estimate.intervals.levels import checked_level, two_sided_quantile, wald
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

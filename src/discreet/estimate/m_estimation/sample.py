@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.checks import checked_labels, checked_weights
+from discreet.estimate.data.checks import checked_labels, checked_weights
 from discreet.estimate.likelihood.sampling import SampleSums
 from discreet.mechanisms import FiniteMechanism, Mechanism
 from discreet.mechanisms.laplace import ZeroInflatedLaplace

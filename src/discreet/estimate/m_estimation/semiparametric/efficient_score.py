@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arguments import Floats
+from discreet.estimate.channels.simplex_mle import channel_fit
 from discreet.estimate.m_estimation.losses import IndexLoss, Poisson, Probit
 from discreet.estimate.m_estimation.sample import Sample, SurveyDesign
 from discreet.estimate.m_estimation.semiparametric.law import CellLaw
 from discreet.estimate.m_estimation.semiparametric.model import CellModel
 from discreet.estimate.m_estimation.semiparametric.score_interval import ScoreSearch, Standing, standing
-from discreet.estimate.simplex import channel_fit
 from discreet.mechanisms import FiniteMechanism
 
 _SEED = 161803
