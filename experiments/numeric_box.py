@@ -20,7 +20,7 @@ from discreet import Box, Randomness, estimate
 from discreet.estimate import m_estimate
 from discreet.estimate.m_estimation.bounded import column_spread
 from discreet.estimate.m_estimation.choice import CLEARLY
-from discreet.estimate.m_estimation.sample import read_sample
+from discreet.estimate.noisy_numbers.sample import read_sample
 from discreet.mechanisms import ZeroInflatedLaplace
 from experiments.store import RunFile
 

@@ -177,7 +177,13 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "PredictorRegression": lambda: predictor_regression(
         sample()["outcome"], sample()["X"], sample()["yes"], ASKED, family="gaussian", classes=["no", SCRIPT]
     ),
-    "MEstimate": m_estimate,
+    "MEstimate": lambda: estimate.m_estimate(
+        estimate.losses.Expectation(lambda x: x[:, 0]),
+        [[0.1], [0.2], [0.5]],
+        ZeroInflatedLaplace(Box([-4], [4]), 0.5, 0.2),
+        names=[SCRIPT],
+    ),
+    "CorrectedRegression, arrays": m_estimate,
     "Comparison": lambda: estimate.compare({"corrected": regression(), SCRIPT: regression().naive()}),
     "Ratios": lambda: regression().odds_ratios(),
     "MarginalEffects": lambda: regression().marginal_effects(),

@@ -182,7 +182,7 @@ def plausible(fit: BinaryRegression, count: int = DRAWS) -> Floats:
     likelihood times prior: the Laplace approximation of the posterior, with the expected information.
     """
     from discreet.estimate.likelihood.objective import Anchored
-    from discreet.estimate.likelihood.optimizer import maximise
+    from discreet.estimate.regressions.optimise import maximise
 
     anchored = Anchored(fit.objective, PRIOR**-2)
     middle = maximise(anchored, np.zeros(fit.coefficients.size), scale=fit.scale).theta

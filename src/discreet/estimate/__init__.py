@@ -43,7 +43,6 @@ from discreet.estimate.compliance import (
     noncompliance_regression,
 )
 from discreet.estimate.contrast import Contrast
-from discreet.estimate.corrected_loss import CorrectedRegression
 from discreet.estimate.correlation import Correlation, correlation
 from discreet.estimate.crosstab import CrossTab, crosstab, crosstab_of_reports
 from discreet.estimate.expectation import expectation
@@ -65,11 +64,12 @@ from discreet.estimate.likelihood import (
 )
 from discreet.estimate.m_estimation import MEstimate, losses, m_estimate
 from discreet.estimate.mean import mean
-from discreet.estimate.model_table import ModelTable, table
 from discreet.estimate.quantile import quantile
 from discreet.estimate.quantile_result import Quantiles
 from discreet.estimate.ratios import Ratios
-from discreet.estimate.regression import regression
+from discreet.estimate.regressions.api import regression
+from discreet.estimate.regressions.model_table import ModelTable, table
+from discreet.estimate.regressions.result import CorrectedRegression
 from discreet.estimate.replication import Replicated, replicate
 from discreet.estimate.statistic import Statistic
 from discreet.estimate.top_frequencies import TopFrequencies

@@ -19,11 +19,11 @@ import numpy as np
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.linearised_means import ScoreMeans, ScoreSums
-from discreet.estimate.m_estimation.box.inside import is_coarse
-from discreet.estimate.m_estimation.box.interval import CorrectedFunction, applies, interval_correction
-from discreet.estimate.m_estimation.functionals import corrected_answers
 from discreet.estimate.m_estimation.losses import Expectation
-from discreet.estimate.m_estimation.sample import read_sample
+from discreet.estimate.noisy_numbers.corrected_means import corrected_answers
+from discreet.estimate.noisy_numbers.inside import is_coarse
+from discreet.estimate.noisy_numbers.interval import CorrectedFunction, applies, interval_correction
+from discreet.estimate.noisy_numbers.sample import read_sample
 from discreet.estimate.passes import Source, summed
 from discreet.estimate.rows import Batch
 from discreet.estimate.survey import Roles

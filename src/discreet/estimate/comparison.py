@@ -14,9 +14,9 @@ from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
-from discreet.estimate.coefficient_table import figure, places_of
-from discreet.estimate.coefficients import Coefficients
 from discreet.estimate.intervals import checked_level
+from discreet.estimate.regressions.coefficient_table import figure, places_of
+from discreet.estimate.regressions.coefficients import Coefficients
 from discreet.estimate.result import Result, frozen
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
 

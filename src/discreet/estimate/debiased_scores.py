@@ -22,11 +22,11 @@ from discreet.arguments import Floats
 from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate.bounded_mean import Support, support_of
 from discreet.estimate.channels import Channels
-from discreet.estimate.m_estimation.box.inside import is_coarse
-from discreet.estimate.m_estimation.box.interval import CorrectedFunction, applies, interval_correction
-from discreet.estimate.m_estimation.functionals import corrected_answers
 from discreet.estimate.m_estimation.losses import Expectation
-from discreet.estimate.m_estimation.sample import Sample, read_sample
+from discreet.estimate.noisy_numbers.corrected_means import corrected_answers
+from discreet.estimate.noisy_numbers.inside import is_coarse
+from discreet.estimate.noisy_numbers.interval import CorrectedFunction, applies, interval_correction
+from discreet.estimate.noisy_numbers.sample import Sample, read_sample
 from discreet.estimate.tally import count_reports
 from discreet.mechanisms import UnbiasedResponse
 from discreet.mechanisms.laplace import ZeroInflatedLaplace

@@ -22,7 +22,7 @@ from discreet.estimate.channels import Channels
 from discreet.estimate.columns import Column, ReleaseColumn
 from discreet.estimate.debiased_scores import BoxScores
 from discreet.estimate.joint.channels import JointChannels, together
-from discreet.estimate.m_estimation.box.copies import Copies, NoisyBlock
+from discreet.estimate.noisy_numbers.copies import Copies, NoisyBlock
 from discreet.estimate.scored_column import ScoredColumn
 from discreet.estimate.value_numbers import value_numbers
 from discreet.mechanisms.laplace import ZeroInflatedLaplace

@@ -10,7 +10,7 @@ import numpy as np
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
-from discreet.estimate.coefficients import Coefficients
+from discreet.estimate.regressions.coefficients import Coefficients
 from discreet.estimate.result import Axis, frozen
 
 

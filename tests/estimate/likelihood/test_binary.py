@@ -138,8 +138,8 @@ def test_many_starts_find_the_maximum_in_large_data_too():
 
 def test_local_maxima_do_not_trap_the_fit():
     """From some starts the climb ends elsewhere; the fit is never below any of them."""
-    from discreet.estimate.likelihood.optimizer import maximise
     from discreet.estimate.likelihood.search import random_starts
+    from discreet.estimate.regressions.optimise import maximise
 
     for seed in range(10):
         X, y, _ = rows(300, 0.7, 0.7, seed=seed)

@@ -144,7 +144,7 @@ def test_survey_data_have_no_likelihood_ratio():
         weighted.covariance_of("cluster")
     with pytest.raises(EstimationError, match='must be one of "model"'):
         weighted.covariance_of("jackknife")
-    with pytest.raises(EstimationError, match='must be one of "wald", "profile", "score"'):
+    with pytest.raises(EstimationError, match='must be one of "wald", "profile"'):
         weighted.interval(method="exact")
 
 

@@ -55,7 +55,7 @@ def same(theirs, mine):
     np.testing.assert_allclose(theirs.coefficients, mine.coefficients, rtol=0, atol=1e-10)
     np.testing.assert_allclose(theirs.covariance, mine.covariance, rtol=0, atol=1e-10)
     np.testing.assert_allclose(theirs.log_likelihood, mine.log_likelihood, rtol=1e-12)
-    assert theirs.degrees_of_freedom == mine.degrees_of_freedom
+    assert theirs.degrees_of_freedom == pytest.approx(mine.degrees_of_freedom, rel=1e-9)
     one, other = theirs.marginal_effects(), mine.marginal_effects()
     np.testing.assert_allclose(one.estimate, other.estimate, rtol=0, atol=1e-9)
     np.testing.assert_allclose(one.std_error, other.std_error, rtol=0, atol=1e-9)

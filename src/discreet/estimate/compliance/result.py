@@ -16,7 +16,7 @@ from discreet.estimate import display
 from discreet.estimate.compliance.maximum import Likelihood
 from discreet.estimate.compliance.model import Model
 from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
-from discreet.estimate.likelihood.inference import chi_square_tail
+from discreet.estimate.regressions.coefficient_tests import chi_square_tail
 from discreet.estimate.restricted_intervals import likelihood_ratio
 from discreet.estimate.result import SHARES, Axis, Result, frozen
 from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels

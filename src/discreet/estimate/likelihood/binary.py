@@ -16,18 +16,19 @@ from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.checks import checked_numbers
 from discreet.estimate.formulas.new_rows import is_table
-from discreet.estimate.likelihood import effects, goodness, inference
+from discreet.estimate.intervals import two_sided_quantile
+from discreet.estimate.likelihood import effects, goodness
 from discreet.estimate.likelihood.effects import MarginalEffects, Predictions, Switches
 from discreet.estimate.likelihood.firth import Firth
 from discreet.estimate.likelihood.goodness import FittedReports, GoodnessOfFit
 from discreet.estimate.likelihood.links import Link
-from discreet.estimate.likelihood.objective import Surface
 from discreet.estimate.likelihood.result import LikelihoodFit
 from discreet.estimate.likelihood.rows import joined, literally
 from discreet.estimate.likelihood.scan import Scan
 from discreet.estimate.likelihood.truth_given_report import missing_reporting, posterior
 from discreet.estimate.passes import Source, changed
-from discreet.estimate.predicted_rows import PredictedMeans
+from discreet.estimate.regressions.optimise import Surface
+from discreet.estimate.regressions.predicted_rows import PredictedMeans
 from discreet.estimate.result import frozen
 
 
@@ -159,30 +160,25 @@ class BinaryRegression(LikelihoodFit):
             estimate=frozen(found), std_error=frozen(error), scale="probability", freedom=self.degrees_of_freedom
         )
 
-    def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
-        """Confidence intervals, one (low, high) row per coefficient.
+    @property
+    def interval_methods(self) -> tuple[str, ...]:
+        """Those of every likelihood fit, and "score".
 
-        Parameters
-        ----------
-        level : float
-        method : {"wald", "profile", "score"}, optional
-            "wald" (default) and "profile" (default for a penalised fit: the values that the penalised likelihood ratio
-            does not reject) as for every fit. "score": from the lowest to the highest value that a score
-            test does not reject. It does not use the maximum of the likelihood, and keeps its level under strong
-            randomisation, where that maximum is often infinite and profile intervals are too short. An end is
-            infinite where the reports do not bound it. (nan, nan): every value is rejected, the reports contradict
-            the model. Not with weights or clusters.
+        "score": from the lowest to the highest value that a score test does not reject. It does not use the maximum of
+        the likelihood, and keeps its level under strong randomisation, where that maximum is often infinite and profile
+        intervals are too short. An end is infinite where the reports do not bound it. (nan, nan): every value is
+        rejected, the reports contradict the model. Not with weights or clusters.
         """
-        if method is not None and not (isinstance(method, str) and method in inference.SYNONYMS):
-            arguments.choice(method, "the interval method", (*inference.INTERVALS, "score"), EstimationError)
+        return (*super().interval_methods, "score")
+
+    def _by_test(self, level: float, method: str) -> Floats:
         if method != "score":
-            return super().interval(level, method)
-        from discreet.estimate.intervals import checked_level, two_sided_quantile
+            return super()._by_test(level, method)
         from discreet.estimate.likelihood.score import ScoreTest
 
         self._refuse_survey("score intervals")
-        quantile = two_sided_quantile(checked_level(level))
         test = ScoreTest(joined([rows for rows in self.source.chunks() if rows.size]), self.link_function)
+        quantile = two_sided_quantile(level)
         return np.array([test.interval(j, quantile) for j in range(self.coefficients.size)])
 
     def marginal_effects(self, discrete: Sequence[str] | None = None) -> MarginalEffects:

@@ -25,7 +25,7 @@ from discreet.estimate.likelihood.predictor import PredictorRegression, fit_pred
 from discreet.estimate.likelihood.rows import CHUNK, Rows
 from discreet.estimate.likelihood.streaming import Batch, StreamRows
 from discreet.estimate.passes import Read, Source, remembered, rows_of
-from discreet.estimate.specification import OutcomeNumbers, Specification
+from discreet.estimate.regressions.request import OutcomeNumbers, Specification
 from discreet.manifest import Release
 
 

@@ -9,17 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from discreet import arguments
 from discreet.arguments import Floats
-from discreet.errors import EstimationError
 from discreet.estimate import display
-from discreet.estimate.coefficients import Coefficients
 from discreet.estimate.formulas import Matrices
-from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
+from discreet.estimate.intervals import wald
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.rows import Rows
 from discreet.estimate.passes import FieldSums, Source, summed
-from discreet.estimate.predicted_rows import PredictedRows
+from discreet.estimate.regressions.coefficients import Coefficients
+from discreet.estimate.regressions.predicted_rows import PredictedRows
 from discreet.estimate.result import Axis, frozen
 
 #: Columns that are 0 or 1, each with the columns of the same category, itself among them: all of these are 0 before one
@@ -125,20 +123,9 @@ class MarginalEffects(Coefficients):
         return Axis("average marginal effect", 0.0)
 
     @property
-    def degrees_of_freedom(self) -> float:
-        """Of Student's t; infinite means the normal law."""
-        return self.freedom
-
-    @property
     def title(self) -> str:
         """How a summary calls them."""
         return "Average marginal effects"
-
-    def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
-        """Wald intervals, one (low, high) row per effect; with clusters or strata by Student's t."""
-        if method is not None:
-            arguments.choice(method, "the interval method of marginal effects", ("wald",), EstimationError)
-        return wald(self.estimate, self.std_error, two_sided_quantile(checked_level(level), self.freedom))
 
     def to_dict(self, level: float = 0.95, method: str | None = None) -> dict[str, Any]:
         """Plain data for JSON."""

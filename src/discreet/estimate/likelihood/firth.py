@@ -27,10 +27,11 @@ from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.likelihood.links import Link
-from discreet.estimate.likelihood.objective import Objective, Terms
+from discreet.estimate.likelihood.objective import Objective
 from discreet.estimate.likelihood.rows import Rows
 from discreet.estimate.likelihood.yes_no import BinaryModel, each_report, linear_predictor
 from discreet.estimate.passes import summed
+from discreet.estimate.regressions.optimise import Terms
 
 PENALTIES = ("firth",)
 #: Step of the central difference of w', which steers the search and enters no result.

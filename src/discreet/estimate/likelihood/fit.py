@@ -16,13 +16,13 @@ from discreet.estimate.likelihood.binary import BinaryRegression
 from discreet.estimate.likelihood.firth import Firth, checked_penalty
 from discreet.estimate.likelihood.half_spaces import best_step
 from discreet.estimate.likelihood.links import Link, link_named
-from discreet.estimate.likelihood.objective import Anchored, Model, Moments, Objective, Surface
-from discreet.estimate.likelihood.optimizer import maximise
+from discreet.estimate.likelihood.objective import Anchored, Model, Moments, Objective
 from discreet.estimate.likelihood.rows import ArrayRows, checked_rows
 from discreet.estimate.likelihood.scan import Scan, scan
 from discreet.estimate.likelihood.search import Found, loose, random_starts, search, search_with_sample
 from discreet.estimate.likelihood.yes_no import BinaryModel
 from discreet.estimate.passes import Source
+from discreet.estimate.regressions.optimise import Surface, maximise
 
 #: Log-likelihoods that differ by less are equal.
 _HIGHER = 1e-3

@@ -12,11 +12,11 @@ from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
-from discreet.estimate.likelihood.inference import chi_square_tail
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.rows import Rows, made_by
 from discreet.estimate.likelihood.yes_no import linear_predictor, report_probabilities
 from discreet.estimate.passes import Source
+from discreet.estimate.regressions.coefficient_tests import chi_square_tail
 from discreet.estimate.result import Shown, frozen
 from discreet.estimate.result_table import Column, ResultTable, labels
 

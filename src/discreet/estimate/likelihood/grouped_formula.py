@@ -15,7 +15,7 @@ from discreet.estimate.columns import ReleaseColumn
 from discreet.estimate.likelihood.by_formula import columns_of_batch, labels_of_batch
 from discreet.estimate.likelihood.fit import fit_binary
 from discreet.estimate.likelihood.links import link_named
-from discreet.estimate.likelihood.random_intercept import Maximum, RandomInterceptModel, maximise
+from discreet.estimate.likelihood.random_intercept import Maximum, RandomInterceptModel, maximise_marginal
 from discreet.estimate.likelihood.random_intercept_result import (
     NO_MAXIMUM,
     RandomInterceptRegression,
@@ -23,8 +23,9 @@ from discreet.estimate.likelihood.random_intercept_result import (
 )
 from discreet.estimate.likelihood.rows import ArrayRows, Rows
 from discreet.estimate.likelihood.sampling import SampleSums, Sampling
+from discreet.estimate.regressions.request import Specification
+from discreet.estimate.regressions.sandwich import bread
 from discreet.estimate.result import frozen
-from discreet.estimate.specification import Specification
 
 #: A spread needs two groups to show; with so few it is hardly known.
 _LEAST_GROUPS = 2
@@ -49,8 +50,8 @@ def grouped_yes_no_outcome(asked: Specification) -> RandomInterceptRegression:
         rows=sorted_rows, starts=starts, link=link, weights=None if weights is None else weights / unit
     )
     plain = fit_binary(ArrayRows(held), link, matrices.names)
-    found = maximise(model, plain.coefficients)
-    certain = found.converged and bool(np.linalg.eigvalsh(found.information)[0] > 0)
+    found = maximise_marginal(model, plain.coefficients)
+    certain = found.converged and bool(np.isfinite(bread(found.information)).all())
     sampling = _sampling(asked, model, found)
     fit = RandomInterceptRegression(
         coefficients=frozen(found.theta),
@@ -130,7 +131,7 @@ def _covariance(found: Maximum, sampling: Sampling | None, *, certain: bool) -> 
     """The inverse information, with the spread of the scores of clusters in its middle where there is a survey."""
     if not certain:
         return np.full(found.information.shape, np.nan)
-    inverse = np.linalg.inv(found.information)
+    inverse = bread(found.information)
     return np.asarray(inverse if sampling is None else inverse @ sampling.scores @ inverse)
 
 

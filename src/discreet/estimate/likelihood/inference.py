@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.likelihood.objective import Moments, Restricted, Surface
-from discreet.estimate.likelihood.optimizer import maximise
+from discreet.estimate.likelihood.objective import Moments, Restricted
 from discreet.estimate.likelihood.search import affected
+from discreet.estimate.regressions.optimise import Surface, maximise
 
 COVARIANCES = ("model", "observed", "robust", "cluster", "survey")
-INTERVALS = ("wald", "profile")
-#: The likelihood ratio of one coefficient, the others at their best, is its profile.
-SYNONYMS = {"likelihood-ratio": "profile"}
 _NEEDS = {"cluster": "clusters= and no strata", "survey": "strata="}
 
 
@@ -40,7 +35,7 @@ def covariance(kind: str, moments: Moments, n: int, direction: Floats | None, sc
     sampling = moments.sampling
     if kind in ("cluster", "survey") and (sampling is None or sampling.has_strata != (kind == "survey")):
         raise EstimationError(f"a {kind} covariance needs {_NEEDS[kind]} when the regression is fitted")
-    bread = _inverse(moments.expected if kind == "model" else moments.observed, direction, scale)
+    bread = inverse(moments.expected if kind == "model" else moments.observed, direction, scale)
     with np.errstate(over="ignore", invalid="ignore"):
         if kind == "robust":
             bread = bread @ moments.scores @ bread * (n / (n - 1) if n > 1 else math.nan)
@@ -55,7 +50,7 @@ def covariance(kind: str, moments: Moments, n: int, direction: Floats | None, sc
     return matrix
 
 
-def _inverse(information: Floats, direction: Floats | None, scale: Floats) -> Floats:
+def inverse(information: Floats, direction: Floats | None, scale: Floats) -> Floats:
     """The inverse; nan when the information is not positive definite.
 
     A direction that runs to infinity carries no information in the limit and is taken out first: what is left
@@ -80,124 +75,6 @@ def _inverse(information: Floats, direction: Floats | None, scale: Floats) -> Fl
     with np.errstate(over="ignore", invalid="ignore"):  # several directions may have vanished
         root = keep @ (vectors / np.sqrt(values))
         return np.asarray(root @ root.T)
-
-
-@dataclass(frozen=True)
-class Test:
-    """A test of one or several coefficients.
-
-    Attributes
-    ----------
-    method : {"wald", "likelihood-ratio"}
-    names : tuple of str
-        The coefficients under test.
-    statistic, degrees_of_freedom, p_value : float, int, float
-        The statistic is chi-square under the hypothesis, for large samples.
-    denominator : float
-        With clusters or strata the p value is that of F with ``degrees_of_freedom`` and this many degrees of freedom,
-        for the statistic times ``denominator/((denominator + q − 1) q)``, q = ``degrees_of_freedom`` (Korn and
-        Graubard 1990).
-    """
-
-    __test__ = False  # not a test case
-
-    method: str
-    names: tuple[str, ...]
-    statistic: float
-    degrees_of_freedom: int
-    p_value: float
-    denominator: float = math.inf
-
-    def summary(self) -> str:
-        """One line to read."""
-        if self.denominator < 1:
-            return (
-                f"{self.method} test of {', '.join(self.names)}: there are too few clusters to test "
-                f"{self.degrees_of_freedom} coefficients together"
-            )
-        if math.isinf(self.denominator):
-            found = f"χ²({self.degrees_of_freedom}) = {self.statistic:.4f}"
-        else:
-            ratio = f_statistic(self.statistic, self.degrees_of_freedom, self.denominator)
-            found = f"F({self.degrees_of_freedom}, {self.denominator:g}) = {ratio:.4f}"
-        return f"{self.method} test of {', '.join(self.names)}: {found}, p = {self.p_value:.4g}"
-
-    __str__ = summary
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {
-            "method": self.method,
-            "names": list(self.names),
-            "statistic": self.statistic,
-            "degrees_of_freedom": self.degrees_of_freedom,
-            "denominator": self.denominator if math.isfinite(self.denominator) else None,
-            "p_value": self.p_value,
-        }
-
-
-def chi_square_tail(statistic: float, degrees_of_freedom: int) -> float:
-    """``P(χ² > statistic)``."""
-    from scipy.special import chdtrc
-
-    if math.isnan(statistic):
-        return math.nan
-    return float(chdtrc(degrees_of_freedom, max(statistic, 0.0)))
-
-
-def f_statistic(statistic: float, degrees_of_freedom: int, denominator: float) -> float:
-    """A Wald statistic as an F statistic, adjusted for its rank (Korn and Graubard 1990)."""
-    return statistic * denominator / ((denominator + degrees_of_freedom - 1) * degrees_of_freedom)
-
-
-def f_tail(statistic: float, degrees_of_freedom: int, denominator: float) -> float:
-    """The p value of a Wald statistic by F; nan where there are fewer clusters than the test needs."""
-    from scipy.special import fdtrc
-
-    if math.isnan(statistic) or denominator < 1:
-        return math.nan
-    ratio = f_statistic(max(statistic, 0.0), degrees_of_freedom, denominator)
-    return float(fdtrc(degrees_of_freedom, denominator, ratio))
-
-
-def wald_test(
-    known: Sequence[str],
-    coefficients: Floats,
-    covariance: Floats,
-    names: str | Sequence[str],
-    value: float = 0.0,
-    degrees_of_freedom: float = math.inf,
-) -> Test:
-    """Wald test of whether the named coefficients all have this value."""
-    value = arguments.number(value, "value", EstimationError)
-    chosen, which = named(known, names)
-    statistic = wald_statistic(coefficients[which] - value, covariance[np.ix_(which, which)])
-    count, denominator = len(which), math.inf
-    if math.isinf(degrees_of_freedom):
-        p_value = chi_square_tail(statistic, count)
-    else:
-        denominator = degrees_of_freedom - count + 1
-        p_value = f_tail(statistic, count, denominator)
-    return Test("wald", chosen, statistic, count, p_value, denominator)
-
-
-def named(known: Sequence[str], names: str | Sequence[str]) -> tuple[tuple[str, ...], list[int]]:
-    """The coefficients to test, and where they stand."""
-    chosen = (names,) if isinstance(names, str) else tuple(arguments.listed(names, "names", EstimationError))
-    chosen = tuple(arguments.text(name, "a name", EstimationError) for name in chosen)
-    unknown = [name for name in chosen if name not in known]
-    if unknown or not chosen:
-        raise EstimationError(
-            f"names to test must be among {', '.join(known)}" + (f", not {unknown[0]!r}" if unknown else "")
-        )
-    return chosen, sorted({list(known).index(name) for name in chosen})
-
-
-def wald_statistic(difference: Floats, matrix: Floats) -> float:
-    """``d' V⁻¹ d``; nan when V is not finite."""
-    if not np.isfinite(matrix).all():
-        return math.nan
-    return float(difference @ np.linalg.solve(matrix, difference))
 
 
 def restricted_maximum(

@@ -23,12 +23,12 @@ from discreet.estimate.likelihood.class_fit import fit_classes
 from discreet.estimate.likelihood.class_source import Seen, look
 from discreet.estimate.likelihood.effects import EffectSums, MarginalEffects, Switches, effect_notes, switches
 from discreet.estimate.likelihood.multinomial_rows import ClassRows, class_labels, class_rows
-from discreet.estimate.likelihood.objective import Terms
 from discreet.estimate.likelihood.result import LikelihoodFit
 from discreet.estimate.likelihood.rows import ArrayRows
 from discreet.estimate.likelihood.truth_given_report import missing_reporting, posterior
 from discreet.estimate.passes import Source, summed
-from discreet.estimate.predicted_rows import PredictedMeans
+from discreet.estimate.regressions.optimise import Terms
+from discreet.estimate.regressions.predicted_rows import PredictedMeans
 from discreet.estimate.result import frozen
 
 #: What to fit where a class has no people, as far as the reports tell, at some covariates.

@@ -17,15 +17,7 @@ from discreet.arguments import Floats
 from discreet.engines import Local
 from discreet.estimate.likelihood.sampling import SampleSums, Sampling
 from discreet.estimate.passes import FieldSums, Source, summed
-
-
-@dataclass(frozen=True, eq=False)
-class Terms(FieldSums):
-    """Log-likelihood, score and information at a point; the information is "expected" or "observed"."""
-
-    value: float
-    score: Floats
-    information: Floats
+from discreet.estimate.regressions.optimise import Surface, Terms
 
 
 class Model(Protocol):
@@ -39,24 +31,6 @@ class Model(Protocol):
 
     def scores(self, theta: Floats, rows: Any) -> Floats:
         """The score of each row, one row each."""
-
-
-class Surface(Protocol):
-    """What the optimiser climbs."""
-
-    @property
-    def metric(self) -> Floats:
-        """``step' metric step`` is the mean squared change of the linear predictors."""
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-
-    def value(self, theta: Floats) -> float:
-        """Log-likelihood."""
-
-    def terms(self, theta: Floats, curvature: str) -> Terms:
-        """Log-likelihood, score and information."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,12 +29,12 @@ from discreet.estimate.likelihood.effects import MarginalEffects, Switches, effe
 from discreet.estimate.likelihood.links import Link, link_named
 from discreet.estimate.likelihood.multinomial import class_probabilities
 from discreet.estimate.likelihood.multinomial_rows import ClassRows, class_labels, class_rows
-from discreet.estimate.likelihood.objective import Terms
 from discreet.estimate.likelihood.outcomes import OutcomeModel, outcome_model
 from discreet.estimate.likelihood.result import LikelihoodFit
 from discreet.estimate.likelihood.rows import ArrayRows
 from discreet.estimate.passes import Source, summed
-from discreet.estimate.predicted_rows import PredictedMeans
+from discreet.estimate.regressions.optimise import Terms
+from discreet.estimate.regressions.predicted_rows import PredictedMeans
 from discreet.estimate.result import frozen
 
 

@@ -28,6 +28,7 @@ from discreet.arguments import Floats
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.rows import Rows
 from discreet.estimate.likelihood.yes_no import BinaryModel, linear_predictor
+from discreet.estimate.regressions.optimise import Optimum, Terms, maximise
 
 #: Numbers of nodes that are tried in turn.
 NODES = (15, 31, 63, 127, 255)
@@ -36,6 +37,10 @@ _MOST_NODES = 319
 #: Nodes suffice when more of them change the log-likelihood by less than this.
 STANDS_STILL = 1e-7
 _MODE_STEPS = 50
+#: Step of differences of the gradient, in coordinates in which columns have unit size.
+_STEP = 1e-4
+#: Linear predictors, or a spread, beyond this size: the likelihood goes on rising.
+_FARTHEST = 100.0
 
 
 class _Quadrature(NamedTuple):
@@ -152,7 +157,7 @@ class RandomInterceptModel:
         columns = []
         for j in range(theta.size):
             step = np.zeros(theta.size)
-            step[j] = 1e-4 * max(1.0, abs(theta[j]))
+            step[j] = _STEP
             up, down = self.value_and_slope(theta + step)[1], self.value_and_slope(theta - step)[1]
             columns.append((down - up) / (2 * step[j]))
         matrix = np.array(columns)
@@ -178,24 +183,43 @@ class Maximum:
     quadrature_error: float
 
 
-def maximise(model: RandomInterceptModel, start: Floats) -> Maximum:
+def maximise_marginal(model: RandomInterceptModel, start: Floats) -> Maximum:
     """The maximum over (β, σ), σ ≥ 0, from several spreads and the coefficients without any.
 
-    Nodes are added until they change the log-likelihood at the maximum by less than 1e-7.
+    The search is in coordinates in which the columns of the model are orthonormal: units and shifts of the covariates
+    change nothing. Nodes are added until they change the log-likelihood at the maximum by less than 1e-7.
     """
+    X = model.rows.X
+    size = start.size
+    whiten = np.eye(size + 1)
+    whiten[:size, :size] = np.linalg.inv(np.linalg.qr(X / math.sqrt(len(X)), mode="r"))
+    inner = replace(model, rows=replace(model.rows, X=X @ whiten[:size, :size]))
+    found = _searched(inner, np.linalg.solve(whiten[:size, :size], start))
+    back = np.linalg.inv(whiten)
+    return replace(
+        found,
+        theta=whiten @ found.theta,
+        information=back.T @ found.information @ back,
+        model=model.with_nodes(found.model.nodes),
+    )
+
+
+def _searched(model: RandomInterceptModel, start: Floats) -> Maximum:
+    """The maximum in coordinates of unit size."""
     best: Maximum | None = None
     for nodes in NODES:
         model = model.with_nodes(nodes)
         found = [_climb(model, first) for first in _starts(start, best)]
-        theta, value, converged = max(found, key=lambda candidate: candidate[1])
+        top = max(found, key=lambda one: one.value)
+        theta = top.theta
         finer = model.with_nodes(min(2 * nodes + 1, _MOST_NODES)).value_and_slope(theta)[0]
         best = Maximum(
             theta=theta,
-            value=value,
+            value=top.value,
             information=model.information(theta),
             model=model,
-            converged=converged,
-            quadrature_error=abs(finer - value),
+            converged=top.converged,
+            quadrature_error=abs(finer - top.value),
         )
         if best.quadrature_error < STANDS_STILL:
             break
@@ -209,27 +233,27 @@ def _starts(coefficients: Floats, best: Maximum | None) -> list[Floats]:
     return [np.append(coefficients, sigma) for sigma in (0.3, 1.0, 2.5)]
 
 
-def _climb(model: RandomInterceptModel, start: Floats) -> tuple[Floats, float, bool]:
-    """A quasi-Newton search, finished by Newton steps; the sign of σ means nothing and is made positive."""
-    from scipy.optimize import minimize
+class _Marginal:
+    """The marginal likelihood as a surface to climb; the last coordinate is the spread of the groups."""
 
-    def falling(theta: Floats) -> tuple[float, Floats]:
-        value, slope = model.value_and_slope(theta)
-        return -value, -slope
+    observed_only = True
 
-    theta = minimize(falling, start, jac=True, method="BFGS", options={"gtol": 1e-5}).x
+    def __init__(self, model: RandomInterceptModel) -> None:
+        self._model = model
+        self.rows, self.metric = model.rows.size, np.eye(model.rows.X.shape[1] + 1)
+
+    def value(self, theta: Floats) -> float:
+        """Log-likelihood."""
+        return self._model.value_and_slope(theta)[0]
+
+    def terms(self, theta: Floats, curvature: str) -> Terms:  # noqa: ARG002  # there is one
+        """Log-likelihood, score and observed information."""
+        return Terms(*self._model.value_and_slope(theta), self._model.information(theta))
+
+
+def _climb(model: RandomInterceptModel, start: Floats) -> Optimum:
+    """Newton steps from one start; the sign of σ means nothing and is made positive."""
+    found = maximise(_Marginal(model), start, scale=np.full(start.size, math.inf), farthest=_FARTHEST)
+    theta = np.array(found.theta)
     theta[-1] = abs(theta[-1])
-    value, slope = model.value_and_slope(theta)
-    for _ in range(10):
-        information = model.information(theta)
-        if np.linalg.eigvalsh(information)[0] <= 0:
-            break
-        step = np.linalg.solve(information, slope)
-        if float(slope @ step) < 1e-12:
-            return theta, value, True
-        trial, trial_slope = model.value_and_slope(theta + step)
-        if not trial >= value - 1e-9:
-            break
-        theta, value, slope = theta + step, trial, trial_slope
-    theta[-1] = abs(theta[-1])
-    return theta, value, bool(abs(float(slope @ slope)) < 1e-8)
+    return replace(found, theta=theta, value=model.value_and_slope(theta)[0])

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
-from discreet.estimate.coefficients import Coefficients
 from discreet.estimate.formulas import Matrices
 from discreet.estimate.formulas.new_rows import new_rows
-from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
+from discreet.estimate.intervals import two_sided_quantiles
 from discreet.estimate.likelihood.averaged_effects import averaged_effects
 from discreet.estimate.likelihood.effects import MarginalEffects, effect_notes, switches
-from discreet.estimate.likelihood.inference import Test, chi_square_tail, wald_test
 from discreet.estimate.likelihood.links import Link
 from discreet.estimate.likelihood.random_intercept import Maximum
 from discreet.estimate.likelihood.sampling import Sampling
 from discreet.estimate.likelihood.truth_given_report import Reporting, missing_reporting, posterior, posterior_slopes
 from discreet.estimate.passes import Held
-from discreet.estimate.predicted_rows import PredictedMeans
+from discreet.estimate.regressions.coefficient_tests import Test, likelihood_ratio_test
+from discreet.estimate.regressions.coefficients import Coefficients
+from discreet.estimate.regressions.predicted_rows import PredictedMeans
+from discreet.estimate.regressions.sandwich import bread
 from discreet.estimate.result import frozen
 
 #: What is said of a fit that found no maximum.
@@ -48,7 +48,7 @@ def quadrature_note(maximum: Maximum) -> tuple[str, ...]:
 class RandomInterceptRegression(Coefficients):
     """A regression of a randomised yes/no answer in which every group has an intercept of its own.
 
-    Made by :func:`discreet.estimate.regression` with ``(1 | group)`` in the formula. The coefficients are those of
+    Made by :func:`discreet.estimate.regressions.api` with ``(1 | group)`` in the formula. The coefficients are those of
     people *within* a group; the last one is the standard deviation of the groups' intercepts.
 
     Attributes
@@ -56,8 +56,8 @@ class RandomInterceptRegression(Coefficients):
     coefficients, estimate, std_error, covariance : array
         Maximum of the marginal likelihood; errors from its observed information, or, with weights, strata or clusters,
         from the spread of the scores of groups or of the clusters that hold them.
-    degrees_of_freedom : float
-        Of Student's t: clusters minus strata of a survey, else infinite.
+    freedom, degrees_of_freedom : array, float
+        Of Student's t, of each coefficient and the fewest: of a survey, else between and within groups.
     groups : int
     log_likelihood, log_likelihood_without : float
         Of this fit, and of the same without groups.
@@ -88,10 +88,21 @@ class RandomInterceptRegression(Coefficients):
         """Number of groups."""
         return len(self.labels)
 
-    @property
-    def degrees_of_freedom(self) -> float:
-        """Of Student's t; infinite means the normal law."""
-        return math.inf if self.sampling is None else self.sampling.degrees_of_freedom
+    @cached_property
+    def freedom(self) -> Floats:
+        """Degrees of freedom of each coefficient: those of the survey, or between and within groups.
+
+        A column that is the same in all rows of a group is known from as many groups as there are, less the number of
+        such columns; one that varies from the rows within them (Schluchter and Elashoff 1990).
+        """
+        model = self.maximum.model
+        if self.sampling is not None:
+            return self.sampling.degrees_of_freedom(bread(self.maximum.information))
+        X, starts = model.rows.X, model.starts
+        same = np.append((X[starts][model.of_row] == X).all(axis=0), True)
+        between = self.groups - int(same[:-1].sum())
+        within = self.n - self.groups - int((~same).sum())
+        return np.maximum(np.where(same, between, within), 1.0)
 
     @property
     def log_likelihood(self) -> float:
@@ -108,21 +119,19 @@ class RandomInterceptRegression(Coefficients):
         """How much the log-likelihood changes with twice as many nodes."""
         return self.maximum.quadrature_error
 
-    def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
+    def _wald(self, level: float) -> Floats:
         """Wald intervals; of the standard deviation of the groups on the scale of its logarithm."""
-        if method is not None:
-            arguments.choice(method, "the interval method", ("wald",), EstimationError)
-        quantile = two_sided_quantile(checked_level(level), self.degrees_of_freedom)
+        ends = super()._wald(level)
+        quantile, spread = two_sided_quantiles(level, self.freedom)[-1], self.coefficients[-1]
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            ends = wald(self.coefficients, self.std_error, quantile)
-            spread = self.coefficients[-1]
             ends[-1] = spread * np.exp(np.array([-1, 1]) * quantile * self.std_error[-1] / spread)
         return ends
 
     def test(self, names: str | Sequence[str], method: str = "wald", value: float = 0.0) -> Test:
         """Wald test of whether the named coefficients all have this value; the spread has :meth:`test_of_groups`."""
-        arguments.choice(method, "method", ("wald",), EstimationError)
-        return wald_test(self.names[:-1], self.coefficients, self.covariance, names, value, self.degrees_of_freedom)
+        if self.names[-1] in ((names,) if isinstance(names, str) else tuple(names)):
+            raise EstimationError(f"names to test must be among {', '.join(self.names[:-1])}; see test_of_groups")
+        return super().test(names, method, value)
 
     def predict(self, rows: Any) -> PredictedMeans:
         """The probability of a true "yes" for people with these covariates, averaged over all groups.
@@ -219,9 +228,8 @@ class RandomInterceptRegression(Coefficients):
                 "a likelihood-ratio test of groups needs a sample without weights, strata and clusters; look at the "
                 f'interval of "{self.names[-1]}"'
             )
-        gain = max(2 * (self.log_likelihood - self.log_likelihood_without), 0.0)
-        p_value = chi_square_tail(gain, 1) / 2 if gain > 0 else 1.0
-        return Test("likelihood-ratio", (self.names[-1],), gain, 1, p_value)
+        found = likelihood_ratio_test(self.names[-1:], self.log_likelihood, self.log_likelihood_without, 1)
+        return replace(found, p_value=found.p_value / 2 if found.statistic > 0 else 1.0)
 
     def group_effects(self) -> dict[Any, tuple[float, float]]:
         """Mean and standard deviation of every group's intercept given its reports."""

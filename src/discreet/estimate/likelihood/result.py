@@ -15,15 +15,16 @@ from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate import display
 from discreet.estimate.checks import checked_matrix
-from discreet.estimate.coefficients import Coefficients
 from discreet.estimate.formulas import Matrices
 from discreet.estimate.formulas.new_rows import is_table, new_rows
-from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
+from discreet.estimate.intervals import two_sided_quantile
 from discreet.estimate.likelihood import inference
-from discreet.estimate.likelihood.inference import Test
-from discreet.estimate.likelihood.objective import Moments, Objective, Surface
+from discreet.estimate.likelihood.objective import Moments, Objective
 from discreet.estimate.likelihood.search import listed
 from discreet.estimate.likelihood.truth_given_report import Reporting
+from discreet.estimate.regressions.coefficient_tests import Test, likelihood_ratio_test, named
+from discreet.estimate.regressions.coefficients import Coefficients
+from discreet.estimate.regressions.optimise import Surface
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -40,8 +41,9 @@ class LikelihoodFit(Coefficients):
     covariance, std_error : array
         By the method ``covariance_kind``: "model" (inverse information); "robust" when there are survey weights;
         "cluster" when there are clusters; "survey" when there are strata.
-    degrees_of_freedom : float
-        Clusters minus strata, of Student's t in Wald intervals and tests; infinite where rows are independent.
+    freedom, degrees_of_freedom : float or array, float
+        Of Student's t in Wald intervals and tests, of each coefficient and the fewest: clusters minus strata, or fewer
+        where a small stratum makes most of a variance; infinite for a model-based covariance.
     log_likelihood : float
     converged : bool
         Whether this is a finite maximum, and none higher is known.
@@ -104,13 +106,15 @@ class LikelihoodFit(Coefficients):
     def _plain_covariance(self) -> str:
         return "model"
 
-    @property
-    def degrees_of_freedom(self) -> float:
-        """Of Student's t: clusters minus strata for a cluster or survey covariance, infinite otherwise."""
-        sampling = self.moments.sampling
-        if sampling is None or self.covariance_kind not in ("cluster", "survey"):
+    @cached_property
+    def freedom(self) -> float | Floats:
+        """Degrees of freedom of each coefficient: units minus strata or fewer for a survey, infinite for a model."""
+        sampling, kind = self.moments.sampling, self.covariance_kind
+        if kind == "robust":
+            return float(max(self.n - 1, 1))
+        if sampling is None or kind not in ("cluster", "survey"):
             return math.inf
-        return sampling.degrees_of_freedom
+        return sampling.degrees_of_freedom(inference.inverse(self.moments.observed, self.direction, self.scale))
 
     def _model_matrix(self, X: Any) -> Floats:
         """Covariates to predict for: a table with the columns of the formula, or the model matrix itself."""
@@ -146,39 +150,24 @@ class LikelihoodFit(Coefficients):
         """Schwarz's criterion, with log n per coefficient; nan with survey weights."""
         return math.nan if self.weighted else math.log(self.n) * self.coefficients.size - 2.0 * self.log_likelihood
 
-    def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
-        """Confidence intervals, one (low, high) row per coefficient.
+    @property
+    def interval_methods(self) -> tuple[str, ...]:
+        """Wald's interval, and the profile likelihood's, which has two names in use.
 
-        Parameters
-        ----------
-        level : float
-        method : {"wald", "profile"}, optional
-            "wald" (default): estimate ± z × standard error; with clusters or strata Student's t in place of z.
-            "profile", or "likelihood-ratio": the values that a likelihood-ratio test does not reject; slower, better in
-            small samples. When the estimate itself is infinite, as is common under strong randomisation, it is too
-            short; yes/no fits have "score" for that. Not with weights, clusters or strata, where the likelihood ratio
-            has another distribution.
+        "profile", or "likelihood-ratio": the values that a likelihood-ratio test does not reject; slower, better in
+        small samples. When the estimate itself is infinite, as is common under strong randomisation, it is too short;
+        yes/no fits have "score" for that. Not with weights, clusters or strata, where the likelihood ratio has another
+        distribution.
         """
-        level = checked_level(level)
-        method = self.default_interval if method is None else method
-        method = inference.SYNONYMS.get(method, method) if isinstance(method, str) else method
-        method = arguments.choice(method, "the interval method", tuple(inference.INTERVALS), EstimationError)
-        if method == "wald":
-            quantile = two_sided_quantile(level, self.degrees_of_freedom)
-            with np.errstate(invalid="ignore"):
-                return wald(self.coefficients, self.std_error, quantile)
+        return ("wald", "profile", "likelihood-ratio")
+
+    def _by_test(self, level: float, method: str) -> Floats:
+        del method  # both names are those of the profile
         self._refuse_survey("profile intervals")
         quantile = two_sided_quantile(level)
+        at = (self.surface, self.coefficients, self.height)
         ends = [
-            inference.profile_interval(
-                self.surface,
-                self.coefficients,
-                self.height,
-                j,
-                quantile,
-                self.scale,
-                float(self.std_error[j]),
-            )
+            inference.profile_interval(*at, j, quantile, self.scale, float(self.std_error[j]))
             for j in range(self.coefficients.size)
         ]
         return np.array(ends)
@@ -200,19 +189,17 @@ class LikelihoodFit(Coefficients):
         value : float
             The value under the hypothesis.
         """
-        value = arguments.number(value, "value", EstimationError)
         method = arguments.choice(method, "method", ("wald", "likelihood-ratio"), EstimationError)
         if method == "wald":
-            known = (self.names, self.coefficients, self.covariance)
-            return inference.wald_test(*known, names, value, self.degrees_of_freedom)
-        chosen, which = inference.named(self.names, names)
+            return super().test(names, method, value)
+        value = arguments.number(value, "value", EstimationError)
+        chosen, which = named(self.names, names)
         self._refuse_survey("likelihood-ratio tests")
         zero = np.zeros(self.coefficients.size)
         level, _ = inference.restricted_maximum(
             self.surface, self.coefficients, dict.fromkeys(which, value), self.scale, (zero,)
         )
-        statistic = max(2.0 * (self.height - level), 0.0)
-        return Test(method, chosen, statistic, len(which), inference.chi_square_tail(statistic, len(which)))
+        return likelihood_ratio_test(chosen, self.height, level, len(which))
 
     @property
     def title(self) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
 from discreet.estimate.passes import refuse_to_send
+from discreet.estimate.satterthwaite import degrees_of_strata
 
 Ints = NDArray[np.int64]
 #: Numbers kept for the strata together, where every row is its own cluster (2^27 floats, 1 GB).
@@ -34,6 +35,10 @@ class Sampling:
     has_strata : bool
     recurring : bool
         Whether a cluster label recurs in several strata; it is then a different cluster in each.
+    units : array of int
+        Clusters, or rows, of every stratum.
+    by_stratum : array (strata, p, p)
+        What every stratum adds to ``scores``.
     """
 
     clusters: int
@@ -41,11 +46,20 @@ class Sampling:
     scores: Floats
     has_strata: bool
     recurring: bool
+    units: Ints
+    by_stratum: Floats
 
-    @property
-    def degrees_of_freedom(self) -> float:
-        """Clusters minus strata."""
-        return float(max(self.clusters - self.strata, 1))
+    def degrees_of_freedom(self, bread: Floats) -> Floats:
+        """Of the variance of every coefficient ``bread @ scores @ bread.T``: clusters minus strata, or fewer.
+
+        Where a small stratum makes most of a variance, Satterthwaite's number
+        (:func:`~discreet.estimate.satterthwaite.degrees_of_strata`).
+        """
+        most = float(max(self.clusters - self.strata, 1))
+        if self.strata == 1 or not np.isfinite(bread).all():
+            return np.full(len(bread), most)
+        variances = np.einsum("ji,hik,jk->hj", bread, self.by_stratum, bread, optimize=True)
+        return degrees_of_strata(variances, self.units, most)
 
 
 class Codes:
@@ -162,12 +176,14 @@ class SampleSums:
         means = totals / counts[:, None]
         if self._has_clusters:
             centred = (sums - means[stratum]) * np.sqrt(factor)[stratum, None]
-            scores = centred.T @ centred
+            parts = [centred[stratum == h] for h in range(strata)] if strata > 1 else [centred]
+            by_stratum = np.stack([one.T @ one for one in parts])
         else:
             within = self._squares[:strata] - counts[:, None, None] * means[:, :, None] * means[:, None, :]
-            scores = np.tensordot(factor, within, axes=1)
+            by_stratum = factor[:, None, None] * within
         recurring = self._has_clusters and len(self._units.labels) > len(self._clusters.labels)
-        return Sampling(int(counts.sum()), strata, scores, self._has_strata, recurring)
+        total = by_stratum.sum(axis=0)
+        return Sampling(int(counts.sum()), strata, total, self._has_strata, recurring, counts, by_stratum)
 
 
 def _room(values: NDArray[Any], count: int) -> Any:

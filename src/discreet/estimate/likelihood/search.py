@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.arguments import Floats
-from discreet.estimate.likelihood.objective import Anchored, Surface
-from discreet.estimate.likelihood.optimizer import Optimum, maximise
-from discreet.estimate.trust_region import inverse_root
+from discreet.estimate.likelihood.objective import Anchored
+from discreet.estimate.regressions.optimise import Optimum, Surface, inverse_root, maximise
 
 #: Strength of the pull in a sample: linear predictors of about ±10 cost half a unit of log-likelihood.
 _PULL = 0.01

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.estimate.likelihood.links import Link
-from discreet.estimate.likelihood.objective import Terms
 from discreet.estimate.likelihood.rows import Rows
+from discreet.estimate.regressions.optimise import Terms
 
 #: Below this, products of probabilities lose digits or underflow, and logarithms are used.
 _TINY = 1e-150
