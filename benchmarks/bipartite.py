@@ -9,8 +9,8 @@ import numpy as np
 
 from benchmarks.measure import Result, at_least, in_turn, seconds
 from discreet import Metric, Ordinal, design
-from discreet.estimate.evidence import Evidence
-from discreet.estimate.identified import share_region
+from discreet.estimate.bounds import share_region
+from discreet.estimate.sampling.weighted_counts import Evidence
 from discreet.mechanisms import GeneralizedResponse
 
 EPSILON = 1.0

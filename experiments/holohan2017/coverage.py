@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import design, estimate
-from discreet.estimate import intervals
-from discreet.estimate.clopper_pearson import clopper_pearson, through_line
-from discreet.estimate.moments import conditional_variances
-from discreet.estimate.wilson import chebyshev_factor, wilson
+from discreet.estimate.channels.moments import conditional_variances
+from discreet.estimate.intervals import levels
+from discreet.estimate.intervals.clopper_pearson import clopper_pearson, through_line
+from discreet.estimate.intervals.wilson import chebyshev_factor, wilson
 from discreet.mechanisms import BinaryResponse, FiniteMechanism, GeneralizedResponse
 from experiments.holohan2017.problem import EPSILONS, FIVE, LEVEL, PLUGGED_IN
 from experiments.reporting import Check, Table, share_error
@@ -61,17 +61,17 @@ class Setting:
         shares = counts / self.n
         centre = slope * shares + offset
         if method == "wald":
-            return intervals.wald(centre, self._std_error(counts, target), intervals.two_sided_quantile(level))
+            return levels.wald(centre, self._std_error(counts, target), levels.two_sided_quantile(level))
         if method == "clopper-pearson":
             low, high = _binomial_limits(self.n, level)
             index = counts.astype(np.intp)
             ends = through_line(low[index], high[index], np.array(slope), np.array(offset))
-            return intervals.within_unit(*ends, abs(slope) + abs(offset))
-        factor = intervals.two_sided_quantile(level) if method == "wilson" else chebyshev_factor(level)
+            return levels.within_unit(*ends, abs(slope) + abs(offset))
+        factor = levels.two_sided_quantile(level) if method == "wilson" else chebyshev_factor(level)
         own, other = (v[self.value] for v in conditional_variances(self.mechanism))
         sampling = 1.0 if target == "population" else 0.0
         ends = wilson(centre, own, other, sampling, float(self.n), factor)
-        return intervals.within_unit(*ends, 1 + np.abs(centre))
+        return levels.within_unit(*ends, 1 + np.abs(centre))
 
     def _std_error(self, counts: Floats, target: str) -> Floats:
         slope, offset = self.line

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from discreet.estimate.bounded_mean import bounded, reaches, support_of
-from discreet.estimate.channels import Channels
-from discreet.estimate.intervals import two_sided_quantile
+from discreet.estimate.channels.channel import Channels
+from discreet.estimate.channels.debiased_scores import support_of
+from discreet.estimate.intervals.bounded_mean import bounded, reaches
+from discreet.estimate.intervals.levels import two_sided_quantile
 from discreet.mechanisms import GeneralizedResponse
 
 FEW = np.array([0, 1, 2, 5, 20, 100.0])

@@ -15,9 +15,9 @@ import numpy as np
 
 from discreet import design, estimate
 from discreet.arguments import Floats
-from discreet.estimate.anytime import factor, reach
-from discreet.estimate.moments import conditional_variances
-from discreet.estimate.wilson import wilson
+from discreet.estimate.channels.moments import conditional_variances
+from discreet.estimate.intervals.anytime import factor, reach
+from discreet.estimate.intervals.wilson import wilson
 from discreet.mechanisms import BinaryResponse, FiniteMechanism, GeneralizedResponse
 
 LOOKS, FIRST = 100, 30

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from discreet import design
 from discreet.design import AttributesDesign
-from discreet.estimate.evidence import Evidence
-from discreet.estimate.joint.independence import score_test
+from discreet.estimate.sampling.weighted_counts import Evidence
+from discreet.estimate.tables.independence import score_test
 from discreet.mechanisms import JointResponse
 from discreet.randomness import Randomness
 from experiments.reporting import SIGMAS, Check, Table

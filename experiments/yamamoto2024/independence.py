@@ -22,11 +22,15 @@ from scipy.special import chdtrc
 
 from discreet import design
 from discreet.errors import EstimationError
-from discreet.estimate.channels import Channels
-from discreet.estimate.evidence import Evidence
-from discreet.estimate.independence import independence_test
-from discreet.estimate.joint.channels import JointChannels
-from discreet.estimate.joint.independence import independence_fit, interaction_basis, score_statistic
+from discreet.estimate.channels.channel import Channels
+from discreet.estimate.channels.joint import JointChannels
+from discreet.estimate.sampling.weighted_counts import Evidence
+from discreet.estimate.tables.independence import (
+    independence_fit,
+    independence_test,
+    interaction_basis,
+    score_statistic,
+)
 from discreet.mechanisms import FiniteMechanism, GeneralizedResponse
 from experiments.reporting import SIGMAS, Check, Table, share_error
 from experiments.yamamoto2024.problem import (

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from discreet import release
 from discreet.cli.app import app
-from discreet.estimate.questions import questions
+from discreet.estimate.data.capabilities import questions
 
 N = 3_000
 RNG = np.random.default_rng(2)

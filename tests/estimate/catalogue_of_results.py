@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from discreet import Box, Ordinal, Randomness, design, estimate
-from discreet.estimate.likelihood.multinomial import multinomial_regression
-from discreet.estimate.likelihood.predictor import predictor_regression
+from discreet.estimate.regressions.likelihood.multinomial import multinomial_regression
+from discreet.estimate.regressions.likelihood.predictor import predictor_regression
 from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse, ZeroInflatedLaplace
 
 #: A label that a page would run if it were not escaped.

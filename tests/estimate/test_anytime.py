@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from discreet import EstimationError, estimate
-from discreet.estimate.anytime import bounded_deviation, factor, reach
-from discreet.estimate.moments import conditional_variances
-from discreet.estimate.wilson import wilson
+from discreet.estimate.channels.moments import conditional_variances
+from discreet.estimate.intervals.anytime import bounded_deviation, factor, reach
+from discreet.estimate.intervals.wilson import wilson
 from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize, stats
 
 from discreet import Box, EstimationError, Grid, Randomness, estimate
-from discreet.estimate.bounded_mean import Support, reaches
+from discreet.estimate.intervals.bounded_mean import Support, reaches
 from discreet.mechanisms import BinaryResponse, CyclicResponse, GeneralizedResponse, ZeroInflatedLaplace
 
 FEW = [0, 1, 2, 5, 20, 100]

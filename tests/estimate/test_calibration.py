@@ -323,7 +323,7 @@ def test_a_release_under_calibrated_weights_is_asked_like_any(name):
     given, seen = ask(released(), weights=found), ask(found.release)
     np.testing.assert_array_equal(given.estimate, seen.estimate)
     np.testing.assert_array_equal(given.covariance, seen.covariance)
-    assert any("calibrated to known totals" in note for note in given.notes)
+    assert any("calibration to known totals" in note for note in given.notes)
     again = estimate.replicate(ask, found.release)
     np.testing.assert_allclose(again.estimate, np.ravel(given.estimate))
     large = np.ravel(given.std_error) > 1e-6

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet import EstimationError, estimate
-from discreet.estimate.contamination import OF_WHOM, checked_share, widened
+from discreet.estimate.intervals.contamination import OF_WHOM, checked_share, widened
 from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse
 
 MECHANISMS = [

@@ -12,8 +12,8 @@ from scipy.stats import chi2, chi2_contingency
 from discreet.domains import Binary
 from discreet.errors import EstimationError
 from discreet.estimate import crosstab_of_reports
-from discreet.estimate.moments import KroneckerInverse
-from discreet.estimate.odds import odds_ratio
+from discreet.estimate.channels.moments import KroneckerInverse
+from discreet.estimate.tables.cells import odds_ratio
 from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse
 from tests.estimate.enumeration import mean_and_covariance, report_tables
 
@@ -258,8 +258,9 @@ def test_results_print_and_serialise():
     assert "df = 1" in str(test)
     assert json.loads(json.dumps(test.to_dict()))["p_value"] == test.p_value
     assert not table.empty(method="chebyshev").any()
+    assert (table.interval(method="wilson") >= 0).all()
     with pytest.raises(EstimationError, match="share of one report"):
-        table.interval(method="wilson")
+        table.interval(method="clopper-pearson")
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import EstimationError, Plan, Randomness, estimate, release
-from discreet.estimate.pair_scores import POWERS, BothColumns, pair_scores
-from discreet.estimate.scored_column import scored_column
+from discreet.estimate.means.input import scored_column
+from discreet.estimate.means.pair_scores import POWERS, BothColumns, pair_scores
 from discreet.mechanisms import BinaryResponse, GeneralizedResponse
 
 ASKED = BinaryResponse("0.8", "0.7")
@@ -233,7 +233,7 @@ def test_products_of_noisy_numbers_are_unbiased(plan):
     rows = pa.table({"x": np.full(60_000, 4.0), "y": np.full(60_000, 1.0)})
     again = Plan.from_dict({"private": _blocks(*plan), "output": {"order": "keep"}})
     reports = release(rows, again, randomness=Randomness.seeded(2)).to_arrow()
-    read = BothColumns([one.reader for one in pair])
+    read = BothColumns([one.source.readers[0] for one in pair])
     values, _ = read.encode(lambda name: reports[name].combine_chunks(), slice(0, 60_000))
     products = scores.products(values)
     x, y = (truth - one.scores.centre for truth, one in zip((4.0, 1.0), pair, strict=True))

@@ -131,7 +131,7 @@ def test_groups_of_several_columns_in_any_number_and_batches(monkeypatch):
     rng = np.random.default_rng(0)
     reports, numbers = rng.integers(0, 2, 400), rng.integers(0, 12, 400)
     words, flags = rng.choice(np.array(["b", "a", None], object), 400), rng.random(400) < 0.5
-    monkeypatch.setattr("discreet.estimate.rows._ROWS", 17)
+    monkeypatch.setattr("discreet.estimate.data.rows._ROWS", 17)
     found = frequencies(reports, WARNER, by=[words, numbers, flags])
     expected = sorted({(w is None, w or "", n, f) for w, n, f in zip(words, numbers, flags, strict=True)})
     assert list(found) == [("(missing)" if gone else w, n, f) for gone, w, n, f in expected]

@@ -13,12 +13,14 @@ from scipy.stats import binom, chi2_contingency, multinomial
 from discreet import design
 from discreet.errors import EstimationError
 from discreet.estimate import crosstab_of_reports
-from discreet.estimate.channels import Channels
-from discreet.estimate.evidence import Evidence
-from discreet.estimate.independence import _moments_given_margins, _own_terms, independence_test
-from discreet.estimate.joint.channels import JointChannels
-from discreet.estimate.joint.independence import (
+from discreet.estimate.channels.channel import Channels
+from discreet.estimate.channels.joint import JointChannels
+from discreet.estimate.sampling.weighted_counts import Evidence
+from discreet.estimate.tables.independence import (
+    _moments_given_margins,
+    _own_terms,
     independence_fit,
+    independence_test,
     interaction_basis,
     joint_independence_test,
     score_statistic,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet import EstimationError, Randomness, design, estimate
-from discreet.estimate import spread as spread_module
+from discreet.estimate.sampling import share_covariance as spread_module
 from discreet.mechanisms import CyclicResponse, SingerSet
 from discreet.mechanisms.inverse import DenseInverse
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from discreet.domains import Categorical
 from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate import frequencies
-from discreet.estimate.simplex import channel_fit, uniform_fit
+from discreet.estimate.channels.simplex_mle import channel_fit, uniform_fit
 from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse
 
 ORDERED = ChannelResponse([["1/2", "1/3", "1/6"], ["1/4", "1/2", "1/4"], ["1/6", "1/3", "1/2"]])

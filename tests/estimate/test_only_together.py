@@ -9,7 +9,7 @@ import pytest
 
 from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate import frequencies
-from discreet.estimate.channels import Channels
+from discreet.estimate.channels.channel import Channels
 from discreet.mechanisms import ChannelResponse
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from discreet import EstimationError, Randomness, Release, estimate, release
 from discreet.audit import audit
-from discreet.estimate import passes
+from discreet.estimate.data import map_reduce as passes
 from discreet.manifest.folder import FolderTable
 from discreet.publish.run import folder_output
 

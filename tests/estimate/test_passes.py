@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from discreet.estimate import passes
+from discreet.estimate.data import map_reduce as passes
 
 
 @dataclass

@@ -9,10 +9,10 @@ import pytest
 from discreet import Box, EstimationError, Grid, Ordinal, Randomness, estimate, release
 from discreet.domains import WithBlank
 from discreet.estimate import Range, Ranges, correlation, frequencies, quantile
-from discreet.estimate.correlation import _fieller
-from discreet.estimate.debiased_scores import BoxScores
-from discreet.estimate.frequency_distribution import frequency_distribution
-from discreet.estimate.woodruff import Distribution
+from discreet.estimate.intervals.woodruff import Distribution
+from discreet.estimate.means.box_scores import BoxScores
+from discreet.estimate.means.correlations import _fieller
+from discreet.estimate.proportions.functionals import frequency_distribution
 from discreet.mechanisms import ChannelResponse, GeneralizedResponse
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 
@@ -34,7 +34,7 @@ def test_a_public_quantile_is_the_usual_one_with_the_score_interval_of_a_share()
 
 def test_weights_strata_and_clusters_are_in_the_tests():
     """Every answer four times over, as a cluster: the interval is that of a quarter of the rows."""
-    x = RNG.normal(size=500)
+    x = np.random.default_rng(3).normal(size=500)
     single, repeated = (
         quantile(x, None, 0.5),
         quantile(np.repeat(x, 4), None, 0.5, clusters=np.repeat(np.arange(500), 4)),

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from discreet import EstimationError, Plan, Randomness, Release, estimate, release
-from discreet.estimate import passes
+from discreet.estimate.data import map_reduce as passes
 from discreet.mechanisms import BinaryResponse
 
 PLAN = """

@@ -14,10 +14,9 @@ from scipy.stats import norm
 from discreet import design
 from discreet.errors import EstimationError
 from discreet.estimate import crosstab_of_reports, frequencies
-from discreet.estimate.intervals import two_sided_quantile
-from discreet.estimate.profile_likelihood import General, Symmetric
-from discreet.estimate.restricted_intervals import ScoreTest, likelihood_ratio
-from discreet.estimate.simplex import channel_fit, nearby_fit
+from discreet.estimate.channels.likelihood_intervals import General, ScoreTest, Symmetric, likelihood_ratio
+from discreet.estimate.channels.simplex_mle import channel_fit, nearby_fit
+from discreet.estimate.intervals.levels import two_sided_quantile
 from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse
 from tests.estimate.enumeration import report_tables
 

@@ -15,7 +15,7 @@ from matplotlib import pyplot
 
 import discreet
 from discreet import EstimationError, estimate
-from discreet.estimate.result import Result, Shown
+from discreet.estimate.reporting.result import Result, Shown
 from discreet.mechanisms import GeneralizedResponse
 
 from .catalogue_of_results import RESULTS, SCRIPT, SHOWN, result

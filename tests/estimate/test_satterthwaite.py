@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet import Randomness, estimate
-from discreet.estimate.satterthwaite import degrees_of_strata
+from discreet.estimate.sampling.degrees_of_freedom import degrees_of_strata
 from discreet.mechanisms import GeneralizedResponse
 
 ASKED = GeneralizedResponse(3, 2.0)

@@ -199,7 +199,7 @@ def test_several_designs_are_the_mean_of_debiased_answers():
     np.testing.assert_allclose(result.estimate, phi.mean(axis=0), atol=1e-12)
     np.testing.assert_allclose(result.covariance, np.cov(phi.T, bias=True) / 500, atol=1e-14)
     np.testing.assert_allclose(result.std_error**2, np.diag(result.covariance), atol=1e-15)
-    assert result.default_interval == "wald"
+    assert result.default_interval == "wilson"
     assert result.mechanism == designs
     weights = rng.uniform(1, 2, 500)
     weighted = frequencies(reports, designs, designs=mode, weights=weights, clusters=np.arange(500) // 5)
@@ -293,7 +293,7 @@ def test_batches_do_not_matter(monkeypatch):
         "by": data["groups"],
     }
     whole = frequencies(data["reports"], GENERALISED, **arguments)
-    monkeypatch.setattr("discreet.estimate.rows._ROWS", 7)
+    monkeypatch.setattr("discreet.estimate.data.rows._ROWS", 7)
     parts = frequencies(data["reports"], GENERALISED, **arguments)
     np.testing.assert_allclose(parts.estimate, whole.estimate, atol=1e-13)
     np.testing.assert_allclose(parts.covariance, whole.covariance, atol=1e-14)

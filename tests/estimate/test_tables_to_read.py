@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from discreet import Randomness, estimate
-from discreet.estimate import display
-from discreet.estimate.result_table import Column, Ends, ResultTable, labels
+from discreet.estimate.reporting import display
+from discreet.estimate.reporting.table import Column, Ends, ResultTable, labels
 from discreet.mechanisms import BinaryResponse, GeneralizedResponse
 
 from .catalogue_of_results import RESULTS, result

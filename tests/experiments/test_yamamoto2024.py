@@ -16,9 +16,9 @@ from scipy.stats import chi2_contingency
 from discreet import design
 from discreet.design.attributes.published_heuristic import inductive
 from discreet.design.attributes.request import Request
-from discreet.estimate.evidence import Evidence
-from discreet.estimate.joint.channels import JointChannels
-from discreet.estimate.joint.independence import joint_independence_test
+from discreet.estimate.channels.joint import JointChannels
+from discreet.estimate.sampling.weighted_counts import Evidence
+from discreet.estimate.tables.independence import joint_independence_test
 
 
 def test_the_quick_run_succeeds_and_writes_everything(tmp_path, capsys):

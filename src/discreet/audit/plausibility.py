@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.estimate.simplex import channel_fit
+from discreet.estimate.channels.simplex_mle import channel_fit
 
 #: Chance of calling reports of a correct mechanism improbable, in one audit.
 FALSE_ALARM = 1e-9

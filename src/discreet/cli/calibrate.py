@@ -29,7 +29,7 @@ def calibrate_command(
     same file with --totals.
     """
     from discreet.estimate import calibrate
-    from discreet.estimate.calibration.totals_file import read_totals
+    from discreet.estimate.sampling.calibration.totals_file import read_totals
 
     with working("calibrating"):
         found = calibrate(opened(path, engine, master), **read_totals(totals))

@@ -216,7 +216,7 @@ def _together_text(block: Block, facts: dict[str, Any]) -> list[str]:
         + ", ".join(map(_alternative, *zip(*alternatives.items(), strict=True))),
         "    a column level protects against somebody who sees only that column; the record level against everybody",
     ]
-    from discreet.estimate.joint.channels import LEAST_INFORMATION
+    from discreet.estimate.channels.joint import LEAST_INFORMATION
 
     least = facts["least_pair_information"]
     if least is not None:

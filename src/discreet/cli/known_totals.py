@@ -24,6 +24,6 @@ def weighted(path: str | Path, engine: str, master: str | None, totals: Path | N
     if totals is None:
         return release
     from discreet.estimate import calibrate
-    from discreet.estimate.calibration.totals_file import read_totals
+    from discreet.estimate.sampling.calibration.totals_file import read_totals
 
     return calibrate(release, **read_totals(totals)).release

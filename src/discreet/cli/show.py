@@ -13,7 +13,7 @@ from discreet.cli.terminal import command, emit
 from discreet.plain_text import one_line
 
 if TYPE_CHECKING:
-    from discreet.estimate.questions import Questions
+    from discreet.estimate.data.capabilities import Questions
     from discreet.manifest import Release
 
 
@@ -26,7 +26,7 @@ def show_command(
 
     Reads the manifest and checks that it is that of the file. Nothing is estimated and nothing written.
     """
-    from discreet.estimate.questions import questions
+    from discreet.estimate.data.capabilities import questions
     from discreet.manifest import Release
 
     release = Release.open(path)

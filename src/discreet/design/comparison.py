@@ -20,9 +20,9 @@ from discreet.design.result import Alternative
 from discreet.domains.losses import HasLosses, OnALine, loss_matrix, with_losses
 from discreet.domains.metric import Metric
 from discreet.errors import DesignError
-from discreet.estimate import display
-from discreet.estimate.result import Shown
-from discreet.estimate.result_table import Column, ResultTable, labels
+from discreet.estimate.reporting import display
+from discreet.estimate.reporting.result import Shown
+from discreet.estimate.reporting.table import Column, ResultTable, labels
 from discreet.mechanisms import ExponentialResponse, FiniteMechanism, GeneralizedResponse
 from discreet.mechanisms.clamped_laplace import clamped_laplace
 from discreet.mechanisms.rounding import checked_epsilon

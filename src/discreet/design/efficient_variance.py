@@ -31,7 +31,7 @@ def efficient_variance(mechanism: FiniteMechanism, frequencies: Floats) -> float
 
 def _variances(mechanism: FiniteMechanism, f: Floats) -> tuple[Floats, Floats]:
     """The efficient corrections, one row per value, and V_t(f)."""
-    from discreet.estimate.channels import Channels
+    from discreet.estimate.channels.channel import Channels
 
     shares = f @ mechanism.matrix()
     correction = Channels.of(mechanism).efficient(f, shares)
@@ -85,8 +85,8 @@ def likelihood_ratio_margin(mechanism: FiniteMechanism, frequencies: Floats, n: 
 
     None where such intervals are not given.
     """
-    from discreet.estimate.channels import Channels
-    from discreet.estimate.restricted_intervals import MAX_RESTRICTED, likelihood_ratio
+    from discreet.estimate.channels.channel import Channels
+    from discreet.estimate.channels.likelihood_intervals import MAX_RESTRICTED, likelihood_ratio
 
     channels = Channels.of(mechanism)
     if channels.truths > MAX_RESTRICTED:

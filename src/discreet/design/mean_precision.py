@@ -75,8 +75,8 @@ def finite_mean_margin(
 
 def _second_moments(mechanism: FiniteMechanism, numbers: Floats) -> Floats:
     """``Σ_y Q[x, y] h_y²`` for every truth, h as the estimator has it."""
-    from discreet.estimate.channels import Channels
-    from discreet.estimate.debiased_scores import inverse_for
+    from discreet.estimate.channels.channel import Channels
+    from discreet.estimate.channels.debiased_scores import inverse_for
 
     scores = inverse_for(Channels.of(mechanism), numbers[None, :])(numbers)
     return np.asarray(mechanism.matrix() @ (scores * scores))

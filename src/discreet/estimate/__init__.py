@@ -33,8 +33,7 @@ Reading order: ``moments`` (one debiased answer), ``spread`` (how shares vary), 
 ``woodruff`` for means and quantiles.
 """
 
-from discreet.estimate.calibration import Calibration, calibrate
-from discreet.estimate.comparison import Comparison, compare
+from discreet.estimate.bounds import FrequencyBounds, GroupedBounds, Range, Ranges
 from discreet.estimate.compliance import (
     ComplianceTest,
     Noncompliance,
@@ -42,17 +41,20 @@ from discreet.estimate.compliance import (
     noncompliance,
     noncompliance_regression,
 )
-from discreet.estimate.contrast import Contrast
-from discreet.estimate.correlation import Correlation, correlation
-from discreet.estimate.crosstab import CrossTab, crosstab, crosstab_of_reports
-from discreet.estimate.expectation import expectation
-from discreet.estimate.frequencies import frequencies
-from discreet.estimate.frequency_table import Frequencies
-from discreet.estimate.grouped import GroupedFrequencies
-from discreet.estimate.identified import FrequencyBounds, GroupedBounds, Range, Ranges
-from discreet.estimate.independence import IndependenceTest
-from discreet.estimate.joint.table import JointTable, joint_table
-from discreet.estimate.likelihood import (
+from discreet.estimate.m_estimation import MEstimate, losses, m_estimate
+from discreet.estimate.means.api import expectation, mean, total
+from discreet.estimate.means.contrast import Contrast
+from discreet.estimate.means.correlations import Correlation, correlation
+from discreet.estimate.means.result import Statistic
+from discreet.estimate.proportions.api import frequencies
+from discreet.estimate.proportions.grouped import GroupedFrequencies
+from discreet.estimate.proportions.quantile_result import Quantiles
+from discreet.estimate.proportions.quantiles import quantile
+from discreet.estimate.proportions.result import Frequencies
+from discreet.estimate.proportions.views import TopFrequencies, Totals, ValueFrequency
+from discreet.estimate.regressions.api import regression
+from discreet.estimate.regressions.comparison import Comparison, compare
+from discreet.estimate.regressions.likelihood import (
     Batch,
     BinaryRegression,
     LikelihoodFit,
@@ -62,20 +64,13 @@ from discreet.estimate.likelihood import (
     binary_regression,
     binary_regression_batches,
 )
-from discreet.estimate.m_estimation import MEstimate, losses, m_estimate
-from discreet.estimate.mean import mean
-from discreet.estimate.quantile import quantile
-from discreet.estimate.quantile_result import Quantiles
-from discreet.estimate.ratios import Ratios
-from discreet.estimate.regressions.api import regression
 from discreet.estimate.regressions.model_table import ModelTable, table
+from discreet.estimate.regressions.ratios import Ratios
 from discreet.estimate.regressions.result import CorrectedRegression
 from discreet.estimate.replication import Replicated, replicate
-from discreet.estimate.statistic import Statistic
-from discreet.estimate.top_frequencies import TopFrequencies
-from discreet.estimate.total import total
-from discreet.estimate.totals import Totals
-from discreet.estimate.value_frequency import ValueFrequency
+from discreet.estimate.sampling.calibration import Calibration, calibrate
+from discreet.estimate.tables.api import CrossTab, JointTable, crosstab, crosstab_of_reports, joint_table
+from discreet.estimate.tables.independence import IndependenceTest
 
 __all__ = [
     "Batch",

@@ -1,6 +1,7 @@
 """The researcher's view of a running survey: estimates whose error bars hold however often one looks.
 
-While a survey runs, intervals are those of a confidence sequence (:mod:`discreet.estimate.anytime`); after closing, the
+While a survey runs, intervals are those of a confidence sequence (:mod:`discreet.estimate.intervals.anytime`); after
+closing, the
 usual ones. Estimates change only when as many reports have come in as the smallest cell: nobody who watches can see
 what one arrival has changed. Pictures are drawn here, as SVG; the page fetches them again by itself.
 """

@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from discreet import Randomness, design, estimate
 from discreet.errors import DesignError
-from discreet.estimate.contrast import difference_of_frequencies
+from discreet.estimate.proportions.grouped import difference_of_frequencies
 from discreet.mechanisms import BinaryResponse, GeneralizedResponse
 
 #: Simulated tests per setting; a figure may be off by this many Monte Carlo errors (p < 1e-9) and by the tolerance.

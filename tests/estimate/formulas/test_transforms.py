@@ -8,7 +8,8 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 from discreet import Randomness
-from discreet.estimate import passes, regression
+from discreet.estimate import regression
+from discreet.estimate.data import map_reduce as passes
 from discreet.estimate.formulas import Matrices, read_terms
 from discreet.estimate.formulas.distribution import Distribution
 from discreet.publish import release

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import EstimationError, Grid, NotIdentifiedError, Ordinal, Randomness, design, domains, estimate
-from discreet.estimate.evidence import Evidence
-from discreet.estimate.identified import Identified, Possible, share_region
+from discreet.estimate.bounds import Identified, Possible, share_region
+from discreet.estimate.sampling.weighted_counts import Evidence
 from discreet.mechanisms import BipartiteResponse, ChannelResponse, GeneralizedResponse
 
 LINE = BipartiteResponse(6, 3, 2.0)

@@ -8,8 +8,8 @@ import statsmodels.api as sm
 from scipy import optimize, stats
 
 from discreet import EstimationError
-from discreet.estimate.likelihood import binary_regression
-from discreet.estimate.likelihood.effects import Predictions
+from discreet.estimate.regressions.likelihood import binary_regression
+from discreet.estimate.regressions.likelihood.effects import Predictions
 
 from .simulated import differences, rows
 

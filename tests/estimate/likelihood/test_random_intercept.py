@@ -10,9 +10,9 @@ import pytest
 from scipy.integrate import quad
 from scipy.optimize import minimize
 
-from discreet.estimate.likelihood.links import link_named
-from discreet.estimate.likelihood.random_intercept import RandomInterceptModel, maximise_marginal
-from discreet.estimate.likelihood.rows import Rows
+from discreet.estimate.regressions.likelihood.links import link_named
+from discreet.estimate.regressions.likelihood.random_intercept import RandomInterceptModel, maximise_marginal
+from discreet.estimate.regressions.likelihood.rows import Rows
 
 LINKS = ["logit", "probit", "cloglog", "cauchit"]
 

@@ -12,8 +12,8 @@ from scipy.stats import t as student
 
 from discreet.errors import EstimationError
 from discreet.estimate import Batch, binary_regression, binary_regression_batches, frequencies, regression
-from discreet.estimate.likelihood.multinomial import multinomial_regression
-from discreet.estimate.likelihood.predictor import predictor_regression
+from discreet.estimate.regressions.likelihood.multinomial import multinomial_regression
+from discreet.estimate.regressions.likelihood.predictor import predictor_regression
 from discreet.mechanisms import BinaryResponse, GeneralizedResponse
 from discreet.publish import release as publish
 from discreet.randomness import Randomness

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet import NotIdentifiedError, design
-from discreet.estimate.right_inverse import eigenvalues, joint_inverse, right_inverse
+from discreet.estimate.channels.right_inverse import eigenvalues, joint_inverse, right_inverse
 from discreet.mechanisms import ChannelResponse, GeneralizedResponse
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from discreet import Randomness, release
-from discreet.estimate import passes
+from discreet.estimate.data import map_reduce
 from discreet.estimate.regressions import first_look, model, reading
 from discreet.estimate.regressions.formula import corrected_regression
 
@@ -45,7 +45,7 @@ def test_nothing_depends_on_what_is_kept_or_on_how_rows_are_cut(made, name, monk
     formula, options = FITS[name]
     whole = corrected_regression(formula, made, **options)
     wanted = whole.marginal_effects()
-    monkeypatch.setattr(passes, "HELD_BYTES", 0)
+    monkeypatch.setattr(map_reduce, "HELD_BYTES", 0)
     monkeypatch.setattr(reading, "_ROWS", 611)
     monkeypatch.setattr(first_look, "_DIFFERENT", 0)
     monkeypatch.setattr(model, "_AT_ONCE", 2_000)
@@ -72,12 +72,12 @@ def test_equal_rows_of_different_pieces_are_found(monkeypatch):
 FIT = """
 import resource, sys
 from discreet import Release, engines
-from discreet.estimate import passes
+from discreet.estimate.data import map_reduce
 from discreet.estimate.regressions import reading
 from discreet.estimate.regressions.formula import corrected_regression
 from discreet.manifest import tables
 tables.MAX_BATCH_ROWS = reading._ROWS = 1 << 15
-passes.HELD_BYTES = 1 << 22
+map_reduce.HELD_BYTES = 1 << 22
 peaks = []
 for path in sys.argv[1:]:
     for formula in ("cheated ~ age + smokes + region", "grade ~ age + smokes + hours"):

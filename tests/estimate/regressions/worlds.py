@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from discreet import Categorical, design
-from discreet.estimate.passes import Held
+from discreet.estimate.data.map_reduce import Held
 from discreet.estimate.regressions.cell_passes import CellRows
 from discreet.estimate.regressions.classes import Multinomial, Ordinal
 from discreet.estimate.regressions.families import Linear, Poisson, binary_family

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from discreet import EstimationError, Plan, PlanError, Randomness, Release, estimate, release
-from discreet.estimate.replication.units import read_units
-from discreet.estimate.replication.weights import Bootstrap, Jackknife
+from discreet.estimate.replication.weights import Bootstrap, Jackknife, read_units
 
 STRATA, CLUSTERS, SIZE = 3, 10, 20
 PLAN = """

@@ -96,7 +96,7 @@ class Association(Aim):
         return np.asarray((1 - conduct.noncompliance) * shares + conduct.noncompliance * first)
 
     def _together(self, view: JointView, table: Floats, conduct: Conduct) -> float:
-        from discreet.estimate.joint.independence import independence_fit, interaction_basis
+        from discreet.estimate.tables.independence import independence_fit, interaction_basis
 
         if self.columns is not None or view.sizes != table.shape:
             raise DesignError(
@@ -120,7 +120,7 @@ class Association(Aim):
 
 def _whitened(first: FiniteMechanism, second: FiniteMechanism | None, shares: Floats) -> float:
     """The Wald statistic of one answer where a channel has more reports than truths."""
-    from discreet.estimate.independence import whitened
+    from discreet.estimate.tables.independence import whitened
     from discreet.mechanisms import GeneralizedResponse
 
     other = GeneralizedResponse.from_weights(shares.shape[1], 1, 0) if second is None else second

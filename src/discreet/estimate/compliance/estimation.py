@@ -10,14 +10,16 @@ import numpy as np
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError, NotIdentifiedError
-from discreet.estimate.channels import Channels
-from discreet.estimate.collecting import collect, left_out_note
-from discreet.estimate.columns import ArrayColumn, ReleaseColumn
+from discreet.estimate.channels.channel import Channels
 from discreet.estimate.compliance.maximum import Likelihood
 from discreet.estimate.compliance.model import Model
 from discreet.estimate.compliance.models import checked_evasive, model_named
 from discreet.estimate.compliance.result import Noncompliance
-from discreet.estimate.rows import is_release
+from discreet.estimate.data.columns import ArrayColumn, ReleaseColumn
+from discreet.estimate.data.rows import is_release
+from discreet.estimate.data.source import Source
+from discreet.estimate.data.survey_design import SurveyDesign, left_out_note
+from discreet.estimate.sampling.report_totals import collect
 from discreet.manifest.blocks import design_name
 
 
@@ -165,8 +167,7 @@ def refuse_survey(survey: Any) -> None:
 
 def _counted(release: Any, total: int, column: Any) -> tuple[Floats, int]:
     """Counts of the reports of all designs side by side, and how many rows had none."""
-    nothing = dict.fromkeys(("weights", "strata", "clusters", "groups"))
-    evidence, left_out = collect(release, total, [column], "population", **nothing)
+    evidence, left_out = collect(Source(release=release, total=total, readers=[column]), SurveyDesign())
     return np.asarray(evidence[0][1].counts, float), left_out
 
 

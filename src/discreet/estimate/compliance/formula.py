@@ -10,13 +10,13 @@ import pyarrow as pa
 from discreet import arguments
 from discreet import arrow_functions as pc
 from discreet.errors import DomainError, EstimationError
-from discreet.estimate.collecting import dropped_note, fixed_weights_note
+from discreet.estimate.data.survey_design import dropped_note, fixed_weights_note
 from discreet.estimate.formulas import Matrices, read_formula
 
 if TYPE_CHECKING:
     from discreet.estimate.compliance.model import Model
     from discreet.estimate.compliance.regression import NoncomplianceRegression
-    from discreet.estimate.likelihood.links import Link
+    from discreet.estimate.regressions.likelihood.links import Link
 
 
 def from_release(
@@ -25,8 +25,8 @@ def from_release(
     """Read the rows, code the covariates and fit."""
     from dataclasses import replace
 
-    from discreet.estimate.columns import ReleaseColumn
     from discreet.estimate.compliance.regression import fit_traits
+    from discreet.estimate.data.columns import ReleaseColumn
     from discreet.manifest import Release
 
     release = arguments.instance(release, Release, "reports, with a formula a release,", EstimationError)

@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 
 from discreet.arguments import Floats
+from discreet.estimate.channels.likelihood_intervals import Profile
 from discreet.estimate.compliance.model import Model
-from discreet.estimate.profile_likelihood import Profile
 
 _STEPS = 200
 #: A Newton step whose promised gain is below this changes no digit that counts.

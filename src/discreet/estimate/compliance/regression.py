@@ -14,28 +14,28 @@ from discreet import arguments
 from discreet.arguments import Floats
 from discreet.domains.columns import as_arrow
 from discreet.errors import EstimationError
-from discreet.estimate import display
-from discreet.estimate.channels import Channels
-from discreet.estimate.checks import (
+from discreet.estimate.channels.channel import Channels
+from discreet.estimate.channels.likelihood_intervals import likelihood_ratio
+from discreet.estimate.channels.report_codes import report_codes
+from discreet.estimate.compliance.estimation import group_channels, refuse_unidentified, side_by_side
+from discreet.estimate.compliance.model import Model
+from discreet.estimate.compliance.models import checked_evasive, model_named
+from discreet.estimate.compliance.result import ComplianceTest
+from discreet.estimate.compliance.traits_model import SecondProfile, TraitModel, TraitRows, trait_metric
+from discreet.estimate.data.checks import (
     checked_labels,
     checked_length,
     checked_matrix,
     checked_names,
     checked_weights,
 )
-from discreet.estimate.columns import StackedReports
-from discreet.estimate.compliance.estimation import group_channels, refuse_unidentified, side_by_side
-from discreet.estimate.compliance.model import Model
-from discreet.estimate.compliance.models import checked_evasive, model_named
-from discreet.estimate.compliance.result import ComplianceTest
-from discreet.estimate.compliance.traits_model import SecondProfile, TraitModel, TraitRows, trait_metric
-from discreet.estimate.intervals import checked_level, two_sided_quantile
-from discreet.estimate.likelihood.fit import fit_in_memory
-from discreet.estimate.likelihood.links import Link, link_named
-from discreet.estimate.likelihood.multinomial_rows import refuse_collinear
-from discreet.estimate.likelihood.result import LikelihoodFit
-from discreet.estimate.restricted_intervals import likelihood_ratio
-from discreet.estimate.tally import report_codes
+from discreet.estimate.data.columns import StackedReports
+from discreet.estimate.intervals.levels import checked_level, two_sided_quantile
+from discreet.estimate.regressions.likelihood.fit import fit_in_memory
+from discreet.estimate.regressions.likelihood.links import Link, link_named
+from discreet.estimate.regressions.likelihood.multinomial_rows import refuse_collinear
+from discreet.estimate.regressions.likelihood.result import LikelihoodFit
+from discreet.estimate.reporting import display
 
 #: Shares of the second trait from which a fit starts.
 _SHARES = (0.03, 0.3, 0.9)

@@ -12,14 +12,14 @@ import numpy as np
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate import display
+from discreet.estimate.channels.likelihood_intervals import likelihood_ratio
 from discreet.estimate.compliance.maximum import Likelihood
 from discreet.estimate.compliance.model import Model
-from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
+from discreet.estimate.intervals.levels import checked_level, two_sided_quantile, wald
 from discreet.estimate.regressions.coefficient_tests import chi_square_tail
-from discreet.estimate.restricted_intervals import likelihood_ratio
-from discreet.estimate.result import SHARES, Axis, Result, frozen
-from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
+from discreet.estimate.reporting import display
+from discreet.estimate.reporting.result import Result, frozen
+from discreet.estimate.reporting.table import SHARES, Axis, Column, Ends, ResultTable, interval_heading, labels
 
 #: Differences of log-likelihoods below this are rounding.
 _ROUNDING = 1e-9

@@ -22,6 +22,7 @@ from discreet import limits
 from discreet.arguments import Floats
 from discreet.domains.columns import as_arrow, is_number, is_text
 from discreet.errors import EstimationError
+from discreet.estimate.data.map_reduce import Source, summed
 from discreet.estimate.formulas.column_values import (
     SOME,
     ColumnValues,
@@ -34,7 +35,6 @@ from discreet.estimate.formulas.evaluation import evaluate
 from discreet.estimate.formulas.expression import STATEFUL, Call, Column, calls_of, columns_of
 from discreet.estimate.formulas.terms import Terms, read_terms
 from discreet.estimate.formulas.transforms import Fixed, fixed
-from discreet.estimate.passes import Source, summed
 
 Batches = Callable[[], Iterable[pa.RecordBatch]]
 

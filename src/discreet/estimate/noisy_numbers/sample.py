@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.checks import checked_labels, checked_weights
-from discreet.estimate.likelihood.sampling import SampleSums, Sampling
-from discreet.estimate.right_inverse import right_inverse
+from discreet.estimate.channels.right_inverse import right_inverse
+from discreet.estimate.data.checks import checked_labels, checked_weights
+from discreet.estimate.sampling.linearization import Linearization
+from discreet.estimate.sampling.unit_totals import UnitTotals
 from discreet.mechanisms import FiniteMechanism, Mechanism
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 
@@ -46,12 +47,12 @@ class SurveyDesign:
         """The second moment of the scores of rows, per row; summed by cluster and centred by stratum."""
         return self.middle(scores)[0]
 
-    def middle(self, scores: Floats) -> tuple[Floats, Sampling | None]:
+    def middle(self, scores: Floats) -> tuple[Floats, Linearization | None]:
         """The same, and how rows were sampled where there are clusters or strata."""
         n = len(scores)
         if self.strata is None and self.clusters is None:
             return np.asarray(scores.T @ scores / max(n - 1, 1)), None
-        sums = SampleSums(scores.shape[1])
+        sums = UnitTotals(scores.shape[1])
         sums.add(self.strata, self.clusters, scores)
         sampling = sums.finished()
         assert sampling is not None

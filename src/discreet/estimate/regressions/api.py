@@ -7,12 +7,12 @@ from typing import Literal, overload
 
 from discreet import arguments, limits
 from discreet.errors import EstimationError
-from discreet.estimate.collecting import fixed_weights_note
-from discreet.estimate.comparison import Comparison
-from discreet.estimate.comparison import compare as side_by_side
-from discreet.estimate.likelihood.firth import checked_penalty
-from discreet.estimate.likelihood.links import LINKS
+from discreet.estimate.data.survey_design import fixed_weights_note
 from discreet.estimate.regressions.approaches import Fit, chosen
+from discreet.estimate.regressions.comparison import Comparison
+from discreet.estimate.regressions.comparison import compare as side_by_side
+from discreet.estimate.regressions.likelihood.firth import checked_penalty
+from discreet.estimate.regressions.likelihood.links import LINKS
 from discreet.estimate.regressions.request import Specification
 from discreet.manifest import Release
 

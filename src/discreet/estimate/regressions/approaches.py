@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from discreet.errors import EstimationError
-from discreet.estimate.likelihood import by_formula as likelihood
-from discreet.estimate.likelihood.binary import BinaryRegression
-from discreet.estimate.likelihood.grouped_formula import grouped_yes_no_outcome
-from discreet.estimate.likelihood.multinomial import MultinomialRegression
-from discreet.estimate.likelihood.predictor import PredictorRegression
-from discreet.estimate.likelihood.random_intercept_result import RandomInterceptRegression
 from discreet.estimate.regressions.formula import corrected_regression
+from discreet.estimate.regressions.likelihood import by_formula as likelihood
+from discreet.estimate.regressions.likelihood.binary import BinaryRegression
+from discreet.estimate.regressions.likelihood.grouped_formula import grouped_yes_no_outcome
+from discreet.estimate.regressions.likelihood.multinomial import MultinomialRegression
+from discreet.estimate.regressions.likelihood.predictor import PredictorRegression
+from discreet.estimate.regressions.likelihood.random_intercept_result import RandomInterceptRegression
 from discreet.estimate.regressions.request import Specification
 from discreet.estimate.regressions.result import MEstimate
 from discreet.mechanisms import UnbiasedResponse

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from discreet.arguments import Floats
-from discreet.estimate.passes import FieldSums, nbytes
+from discreet.estimate.data.map_reduce import FieldSums, nbytes
 from discreet.estimate.regressions.cells import CellWeights
 from discreet.estimate.regressions.families import Family, Statistics
 from discreet.estimate.regressions.model_matrix import CellMatrix

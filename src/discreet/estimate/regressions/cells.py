@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.passes import nbytes
+from discreet.estimate.data.map_reduce import nbytes
 
 Ints = NDArray[np.int64]
 #: Codes of reports, in the smallest integers that hold them.

@@ -8,8 +8,8 @@ import numpy as np
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.likelihood.links import LINKS
 from discreet.estimate.regressions.families import Family, Statistics, Terms
+from discreet.estimate.regressions.likelihood.links import LINKS
 
 #: A class is taken to be at least this likely when the search starts.
 _LEAST_SHARE = 0.01

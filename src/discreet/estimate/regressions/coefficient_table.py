@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from discreet.estimate import display
+from discreet.estimate.reporting import display
 
 _WIDTH = 78
 

@@ -12,15 +12,15 @@ import numpy as np
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate import display
-from discreet.estimate.intervals import checked_level, two_sided_quantiles, two_tails, wald
+from discreet.estimate.intervals.levels import checked_level, two_sided_quantiles, two_tails, wald
 from discreet.estimate.regressions import coefficient_table as layout
 from discreet.estimate.regressions.coefficient_tests import Test, named, wald_test
-from discreet.estimate.result import Axis, Result, frozen
-from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
+from discreet.estimate.reporting import display
+from discreet.estimate.reporting.result import Result, frozen
+from discreet.estimate.reporting.table import Axis, Column, Ends, ResultTable, interval_heading, labels
 
 if TYPE_CHECKING:
-    from discreet.estimate.ratios import Ratios
+    from discreet.estimate.regressions.ratios import Ratios
 
 
 class Coefficients(Result):
@@ -120,13 +120,13 @@ class Coefficients(Result):
 
     def odds_ratios(self) -> Ratios:
         """``exp(β)`` of a logit: by what factor the odds change with one more of a covariate."""
-        from discreet.estimate.ratios import ratios
+        from discreet.estimate.regressions.ratios import ratios
 
         return ratios(self, "odds ratios")
 
     def rate_ratios(self) -> Ratios:
         """``exp(β)`` of a Poisson regression: by what factor the expected count changes."""
-        from discreet.estimate.ratios import ratios
+        from discreet.estimate.regressions.ratios import ratios
 
         return ratios(self, "rate ratios")
 

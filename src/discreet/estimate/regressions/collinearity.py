@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from discreet.arguments import Floats
-from discreet.estimate.likelihood.scan import Triangle, collinear, dependent_columns
-from discreet.estimate.passes import FieldSums, Source, summed
+from discreet.estimate.data.map_reduce import FieldSums, Source, summed
 from discreet.estimate.regressions.cell_passes import CellRows
 from discreet.estimate.regressions.evaluation import Evaluation
+from discreet.estimate.regressions.likelihood.scan import Triangle, collinear, dependent_columns
 from discreet.estimate.regressions.linear_moments import MomentRows
 
 #: Share of a squared column below which it may be a combination of others; then orthogonal factors decide.

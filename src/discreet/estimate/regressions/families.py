@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from discreet.arguments import Floats
-from discreet.estimate.likelihood.links import LINKS, Link, link_named
+from discreet.estimate.regressions.likelihood.links import LINKS, Link, link_named
 
 #: The weighed loss (rows, cells), and its derivatives (rows, cells, K) and (rows, cells, K, K) in the K predictors.
 Terms = tuple[Floats, Floats, Floats]

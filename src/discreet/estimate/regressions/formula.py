@@ -12,17 +12,18 @@ import pyarrow as pa
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.collecting import dropped_note
-from discreet.estimate.columns import ReleaseColumn
+from discreet.estimate.data.columns import ReleaseColumn
+from discreet.estimate.data.map_reduce import Held, Source, changed, remembered, rows_of, summed
+from discreet.estimate.data.rows import refuse_never_together
+from discreet.estimate.data.survey_design import dropped_note
 from discreet.estimate.formulas import Matrices, Sides, read_terms
 from discreet.estimate.formulas.column_values import CountedRows
 from discreet.estimate.formulas.expression import STATEFUL, calls_of, columns_of
-from discreet.estimate.likelihood.truth_given_report import Reporting
-from discreet.estimate.passes import Held, Source, changed, remembered, rows_of, summed
 from discreet.estimate.regressions.exact_formula import ExactFormula
 from discreet.estimate.regressions.families import Poisson
 from discreet.estimate.regressions.first_look import Look, Looking
 from discreet.estimate.regressions.fit import fit_corrected
+from discreet.estimate.regressions.likelihood.truth_given_report import Reporting
 from discreet.estimate.regressions.linear_moments import LinearMoments
 from discreet.estimate.regressions.model import Counted, Model, model_of
 from discreet.estimate.regressions.numeric import NumericColumns, with_numbers
@@ -33,7 +34,6 @@ from discreet.estimate.regressions.randomised import Randomisation
 from discreet.estimate.regressions.reading import EncodedRows, FormulaColumns, Indices, ReadRows
 from discreet.estimate.regressions.request import Specification
 from discreet.estimate.regressions.result import CorrectedRegression
-from discreet.estimate.rows import refuse_never_together
 from discreet.manifest import Release
 from discreet.manifest.blocks import NumericBlock
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arguments import Floats
-from discreet.estimate.passes import Held, Source, nbytes, summed
+from discreet.estimate.data.map_reduce import Held, Source, nbytes, summed
 from discreet.estimate.regressions.cell_passes import Moments, side_by_side
 from discreet.estimate.regressions.cells import Codes
 from discreet.estimate.regressions.families import Linear

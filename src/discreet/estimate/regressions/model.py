@@ -15,8 +15,8 @@ import numpy as np
 
 from discreet.arguments import Floats
 from discreet.errors import NotIdentifiedError
+from discreet.estimate.data.map_reduce import Source, summed
 from discreet.estimate.formulas import Matrices
-from discreet.estimate.passes import Source, summed
 from discreet.estimate.regressions.cell_passes import CellRows
 from discreet.estimate.regressions.cells import Cells
 from discreet.estimate.regressions.collinearity import (

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arguments import Floats
-from discreet.estimate.passes import nbytes
+from discreet.estimate.data.map_reduce import nbytes
 
 Places = NDArray[np.intp]
 #: Numbers in one working array.

@@ -11,12 +11,12 @@ from typing import Any, cast
 
 from discreet import arguments
 from discreet.errors import EstimationError
-from discreet.estimate import display
-from discreet.estimate.intervals import checked_level
+from discreet.estimate.intervals.levels import checked_level
 from discreet.estimate.regressions import coefficient_table as layout
 from discreet.estimate.regressions.coefficients import Coefficients
-from discreet.estimate.result import Shown
-from discreet.estimate.result_table import Column, ResultTable, labels
+from discreet.estimate.reporting import display
+from discreet.estimate.reporting.result import Shown
+from discreet.estimate.reporting.table import Column, ResultTable, labels
 
 #: p values below which a coefficient gets one, two or three stars, where stars are asked for.
 _STARS = (0.05, 0.01, 0.001)

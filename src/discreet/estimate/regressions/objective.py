@@ -3,7 +3,7 @@
 Its expectation over the randomisation is the loss of the truths, for every θ: so are those of the gradient and of the
 second derivatives (the corrected score of Nakamura 1990 and Stefanski 1989, for discrete errors). Rows that are equal
 in everything are one row here, with the sum of their weights. Everything is a sum over rows, made in passes
-(:mod:`discreet.estimate.passes`).
+(:mod:`discreet.estimate.data.map_reduce`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discreet.arguments import Floats
-from discreet.estimate.passes import Held, Source, summed
+from discreet.estimate.data.map_reduce import Held, Source, summed
 from discreet.estimate.regressions.cell_passes import (
     At,
     BendPass,

@@ -27,7 +27,7 @@ from typing import Protocol
 import numpy as np
 
 from discreet.arguments import Floats
-from discreet.estimate.passes import FieldSums
+from discreet.estimate.data.map_reduce import FieldSums
 
 #: Promised gain in log-likelihood at which to stop. One more Newton step then makes θ exact to rounding.
 _GAIN = 1e-9

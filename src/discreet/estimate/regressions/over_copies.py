@@ -21,11 +21,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.arguments import Floats
+from discreet.estimate.data.map_reduce import Held
 from discreet.estimate.noisy_numbers.controls import degrees, multiples
 from discreet.estimate.noisy_numbers.copies import MONTE_CARLO_SHARE, Copies, NoisyBlock, summed_by
 from discreet.estimate.noisy_numbers.inside import is_coarse
 from discreet.estimate.noisy_numbers.sample import Sample as Records
-from discreet.estimate.passes import Held
 from discreet.estimate.regressions.cell_passes import CellRows
 from discreet.estimate.regressions.cells import Cells, Factor
 from discreet.estimate.regressions.families import Family

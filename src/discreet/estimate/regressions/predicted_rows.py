@@ -12,11 +12,11 @@ import numpy as np
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate import display
-from discreet.estimate.intervals import checked_level, two_sided_quantile, wald
-from discreet.estimate.moments import refuse_large
-from discreet.estimate.result import Axis, Result, frozen, written_interval
-from discreet.estimate.result_table import Column, Ends, ResultTable, interval_heading, labels
+from discreet.estimate.channels.moments import refuse_large
+from discreet.estimate.intervals.levels import checked_level, two_sided_quantile, wald
+from discreet.estimate.reporting import display
+from discreet.estimate.reporting.result import Result, frozen, written_interval
+from discreet.estimate.reporting.table import Axis, Column, Ends, ResultTable, interval_heading, labels
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
+from discreet.estimate.data.map_reduce import summed
 from discreet.estimate.formulas import Matrices
-from discreet.estimate.likelihood.effects import EffectSums, MarginalEffects, Switches, effect_notes
-from discreet.estimate.likelihood.truth_given_report import posterior, posterior_slopes
-from discreet.estimate.passes import summed
 from discreet.estimate.regressions.cell_passes import At, CellRows
 from discreet.estimate.regressions.families import Family
 from discreet.estimate.regressions.laplace_exact import ExactLoss
+from discreet.estimate.regressions.likelihood.effects import EffectSums, MarginalEffects, Switches, effect_notes
+from discreet.estimate.regressions.likelihood.truth_given_report import posterior, posterior_slopes
 from discreet.estimate.regressions.losses import Logistic as LogisticLoss
 from discreet.estimate.regressions.losses import Poisson as PoissonLoss
 from discreet.estimate.regressions.model_matrix import CellMatrix
 from discreet.estimate.regressions.objective import CorrectedLoss
 from discreet.estimate.regressions.predicted_rows import PredictedMeans
 from discreet.estimate.regressions.sample import ScoreSquares
-from discreet.estimate.result import frozen
+from discreet.estimate.reporting.result import frozen
 
 if TYPE_CHECKING:
     from discreet.estimate.regressions.result import CorrectedRegression

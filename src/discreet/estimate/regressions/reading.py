@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.domains.columns import without_dictionary
-from discreet.estimate.checks import checked_weights
+from discreet.estimate.data.checks import checked_weights
+from discreet.estimate.data.map_reduce import nbytes
+from discreet.estimate.data.rows import Rows
 from discreet.estimate.formulas import Sides
-from discreet.estimate.passes import nbytes
 from discreet.estimate.regressions.cells import Codes, narrow
 from discreet.estimate.regressions.randomised import RandomisedColumn, randomised_column
 from discreet.estimate.regressions.sample import Sample
-from discreet.estimate.rows import Rows
 from discreet.manifest import Release
 from discreet.manifest.blocks import Block
 

@@ -16,18 +16,18 @@ from discreet.arguments import Floats
 from discreet.domains import FiniteDomain
 from discreet.domains.columns import is_number, without_dictionary
 from discreet.errors import EstimationError
-from discreet.estimate.collecting import dropped_note
-from discreet.estimate.columns import ReleaseColumn
+from discreet.estimate.data.columns import ReleaseColumn
+from discreet.estimate.data.map_reduce import rows_of, summed
+from discreet.estimate.data.rows import Rows
+from discreet.estimate.data.survey_design import dropped_note
 from discreet.estimate.formulas import Matrices, Sides, read_formula, read_terms
 from discreet.estimate.formulas.column_values import CountedRows, ValuesOf
 from discreet.estimate.formulas.expression import calls_of, columns_of, quoted
 from discreet.estimate.formulas.group_intercepts import without_group
-from discreet.estimate.likelihood.random_intercept_result import RandomInterceptRegression
-from discreet.estimate.likelihood.result import LikelihoodFit
-from discreet.estimate.likelihood.truth_given_report import Reporting
-from discreet.estimate.passes import rows_of, summed
+from discreet.estimate.regressions.likelihood.random_intercept_result import RandomInterceptRegression
+from discreet.estimate.regressions.likelihood.result import LikelihoodFit
+from discreet.estimate.regressions.likelihood.truth_given_report import Reporting
 from discreet.estimate.regressions.result import MEstimate
-from discreet.estimate.rows import Rows
 from discreet.manifest import Block, Release
 
 Fit = TypeVar("Fit", bound=LikelihoodFit | MEstimate | RandomInterceptRegression)

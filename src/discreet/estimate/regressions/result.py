@@ -12,18 +12,18 @@ import numpy as np
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate import display
-from discreet.estimate.checks import checked_matrix
+from discreet.estimate.data.checks import checked_matrix
 from discreet.estimate.formulas import Matrices
 from discreet.estimate.formulas.new_rows import is_table, new_rows
-from discreet.estimate.intervals import two_sided_quantile
-from discreet.estimate.likelihood.effects import MarginalEffects
-from discreet.estimate.likelihood.sampling import Sampling
-from discreet.estimate.likelihood.truth_given_report import Reporting, missing_reporting
+from discreet.estimate.intervals.levels import two_sided_quantile
 from discreet.estimate.regressions.coefficients import Coefficients
+from discreet.estimate.regressions.likelihood.effects import MarginalEffects
+from discreet.estimate.regressions.likelihood.truth_given_report import Reporting, missing_reporting
 from discreet.estimate.regressions.predicted_rows import PredictedMeans
 from discreet.estimate.regressions.prediction import marginal_effects, predictions, truth_given_report
 from discreet.estimate.regressions.sandwich import bread
+from discreet.estimate.reporting import display
+from discreet.estimate.sampling.linearization import Linearization
 
 if TYPE_CHECKING:
     from discreet.estimate.regressions.families import Family
@@ -67,7 +67,7 @@ class MEstimate(Coefficients):
     notes: tuple[str, ...]
     hessian: Floats
     scores: Floats
-    sampling: Sampling | None = None
+    sampling: Linearization | None = None
     formula: str | None = None
     modelled: str | None = None
     #: Score intervals at a quantile, where there are any; and whether they are the default.
@@ -81,7 +81,7 @@ class MEstimate(Coefficients):
     @cached_property
     def freedom(self) -> float | Floats:
         """Degrees of freedom of each coefficient; infinite where rows are independent."""
-        return math.inf if self.sampling is None else self.sampling.degrees_of_freedom(bread(self.hessian))
+        return math.inf if self.sampling is None else self.sampling.degrees_of(bread(self.hessian))
 
     @property
     def interval_methods(self) -> tuple[str, ...]:

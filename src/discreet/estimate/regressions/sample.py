@@ -11,9 +11,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.arguments import Floats
-from discreet.estimate.likelihood.sampling import SampleSums, Sampling
+from discreet.estimate.data.map_reduce import nbytes
 from discreet.estimate.noisy_numbers.copies import summed_by
-from discreet.estimate.passes import nbytes
+from discreet.estimate.sampling.linearization import Linearization
+from discreet.estimate.sampling.unit_totals import UnitTotals
 
 #: Rows whose scores are written out at once.
 _SCORE_ROWS = 1 << 16
@@ -116,7 +117,7 @@ class Sample:
         """What numbers of distinct rows, by default their scores, add to the middle of a sandwich."""
         found = ScoreSquares(self.n)
         if self.clusters is not None or self.strata is not None:
-            found.sums = SampleSums(scores.shape[1])
+            found.sums = UnitTotals(scores.shape[1])
             for strata, clusters, single in self._by_unit(scores, map_of_scores):
                 found.sums.add(strata, clusters, single)
         elif self.records is not None:
@@ -174,7 +175,7 @@ class ScoreSquares:
 
     n: int
     squares: Any = 0.0
-    sums: SampleSums | None = field(default=None)
+    sums: UnitTotals | None = field(default=None)
 
     def __add__(self, other: ScoreSquares) -> ScoreSquares:
         if not (self.n and other.n):
@@ -182,7 +183,7 @@ class ScoreSquares:
         sums = None if self.sums is None or other.sums is None else self.sums + other.sums
         return ScoreSquares(self.n + other.n, self.squares + other.squares, sums)
 
-    def finished(self) -> tuple[Floats, Sampling | None]:
+    def finished(self) -> tuple[Floats, Linearization | None]:
         """The matrix, and how rows were sampled where there are clusters or strata."""
         if self.sums is None:
             return np.asarray(self.squares * (self.n / (self.n - 1))), None

@@ -6,7 +6,6 @@ seen under other weights), ``replicate`` (the function for users) and ``result``
 
 from __future__ import annotations
 
-from discreet.estimate.replication.replicate import replicate
-from discreet.estimate.replication.result import Replicated
+from discreet.estimate.replication.replicate import Replicated, replicate
 
 __all__ = ["Replicated", "replicate"]

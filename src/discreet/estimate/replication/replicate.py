@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,17 +12,103 @@ import numpy as np
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import DiscreetError, EstimationError
-from discreet.estimate import display
-from discreet.estimate.calibration import Calibration
-from discreet.estimate.identified import FrequencyBounds, GroupedBounds, Range, Ranges
-from discreet.estimate.quantile_result import Quantiles
-from discreet.estimate.replication.result import Replicated
-from discreet.estimate.replication.reweighted import Reweighted
-from discreet.estimate.replication.units import read_units
-from discreet.estimate.replication.weights import Bootstrap, Jackknife, Released, Replicates
-from discreet.estimate.result import Result
-from discreet.estimate.rows import is_release
+from discreet.estimate.bounds import FrequencyBounds, GroupedBounds, Range, Ranges
+from discreet.estimate.data.rows import is_release
+from discreet.estimate.intervals.levels import checked_level, two_sided_quantile
+from discreet.estimate.proportions.quantile_result import Quantiles
+from discreet.estimate.replication.weights import Bootstrap, Jackknife, Released, Replicates, Reweighted, read_units
+from discreet.estimate.reporting import display
+from discreet.estimate.reporting.result import Listed, Result, frozen
+from discreet.estimate.reporting.table import Column, labels
+from discreet.estimate.sampling.calibration import Calibration
 from discreet.manifest import Release
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Replicated(Listed):
+    """An estimate with the error that its replicates show. Made by :func:`discreet.estimate.replicate`.
+
+    Attributes
+    ----------
+    estimate : array
+        That of the full sample, one number per quantity.
+    names : tuple of str
+        What each is.
+    replicates : array (R, quantities)
+        The estimates under the replicate weights.
+    coefficients : array (R,)
+        ``c_r`` in ``V = Σ_r c_r (θ̂_r − θ̂)(θ̂_r − θ̂)ᵀ``.
+    method : {"jackknife", "bootstrap", "brr"}
+    what : str
+        The heading of the estimate itself.
+    degrees_of_freedom : float
+    notes : tuple of str
+    """
+
+    estimate: Floats
+    names: tuple[Any, ...]
+    replicates: Floats
+    coefficients: Floats
+    method: str
+    what: str
+    degrees_of_freedom: float
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for array in (self.estimate, self.replicates, self.coefficients):
+            array.flags.writeable = False
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """``Σ_r c_r (θ̂_r − θ̂)(θ̂_r − θ̂)ᵀ``."""
+        centred = self.replicates - self.estimate
+        return frozen((centred.T * self.coefficients) @ centred)
+
+    @cached_property
+    def std_error(self) -> Floats:
+        """Standard errors."""
+        return frozen(np.sqrt(np.diag(self.covariance)))
+
+    def interval(self, level: float = 0.95, method: str | None = None) -> Floats:
+        """Confidence intervals, one (low, high) row per quantity.
+
+        Parameters
+        ----------
+        level : float
+        method : {"wald", "percentile"}, optional
+            "wald", the default: estimate ± quantile of Student's t × standard error. "percentile", of a bootstrap: the
+            middle share of the replicates.
+        """
+        level = checked_level(level)
+        method = arguments.choice(
+            "wald" if method is None else method, "the interval method", ("wald", "percentile"), EstimationError
+        )
+        if method == "wald":
+            reach = two_sided_quantile(level, self.degrees_of_freedom) * self.std_error
+            return np.stack([self.estimate - reach, self.estimate + reach], axis=1)
+        if self.method != "bootstrap":
+            raise EstimationError(f"percentile intervals are for the bootstrap; the method here is {self.method}")
+        return np.quantile(self.replicates, [(1 - level) / 2, (1 + level) / 2], axis=0).T
+
+    def heading(self) -> str:
+        """What was estimated, and how its error."""
+        return f"{self.what}; errors by {self.method}, {len(self.replicates):,} replicates"
+
+    def _labels(self) -> Sequence[Any]:
+        return self.names
+
+    def _write(self, value: float) -> str:
+        return display.measured(value)
+
+    _rows_named, _measured = "", True
+
+    def _label_columns(self, shown: int) -> list[Column]:
+        return [labels("quantity", [display.label_text(name) for name in self.names[:shown]])]
+
+    def _described(self) -> dict[str, Any]:
+        about = {"kind": "replicated", "what": self.what, "method": self.method, "replicates": len(self.replicates)}
+        return about | {"labels": [display.plain(name) for name in self.names]}
+
 
 METHODS = ("auto", "jackknife", "bootstrap", "brr")
 #: Replicates that are made unless a number is given.
@@ -141,7 +229,13 @@ def _notes(release: Release, sets: Replicates, method: str, found: Floats) -> tu
                 "the replicate weights are taken as they are: a finite-population correction in them, or in their "
                 "factor, corrects the error of the randomisation too, which it must not, and states too little",
             )
-    elif release.survey.fpc is not None:
+    elif isinstance(sets, Jackknife) and sets.units.is_grouped:
+        share = 1 / np.sqrt(2 * sets.degrees_of_freedom)
+        notes += (
+            f"units were left out in {sets.units.count:,} random groups: the standard error itself varies by about "
+            f"{share:.0%} with their draw; more replicates make it steadier",
+        )
+    if not isinstance(sets, Released) and release.survey.fpc is not None:
         notes += ("the finite-population correction is not used by replicates: the error is a little too large",)
     if found.size and (np.ptp(found, axis=0) == 0).any():
         notes += (
@@ -190,12 +284,8 @@ def _given(release: Release, method: str, weights: Sequence[str], scale: float |
             raise EstimationError(f'weights: the release has no public column "{name}"')
     if scale is None:
         scale = _usual_scale(method, len(names))
-    given, first_row = Released(names, arguments.number(scale, "scale", EstimationError, above=0)), 0
-    for batch in release.batches(names):  # a bad number is refused here, not taken for a replicate that fails
-        for place in range(len(names)):
-            given.weights(place, batch, first_row)
-        first_row += batch.num_rows
-    return given
+    # A bad number is refused here, not taken for a replicate that fails.
+    return Released.of(release, names, arguments.number(scale, "scale", EstimationError, above=0))
 
 
 def _once(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import InputError
-from discreet.estimate.checks import checked_weights
+from discreet.estimate.data.checks import checked_weights
 from discreet.learning.classes import class_codes
 from discreet.learning.labels.calibration import Calibration, calibrated
 from discreet.learning.labels.designs import LabelDesigns

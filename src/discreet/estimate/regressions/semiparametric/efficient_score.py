@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arguments import Floats
+from discreet.estimate.channels.simplex_mle import channel_fit
 from discreet.estimate.noisy_numbers.sample import Sample, SurveyDesign
 from discreet.estimate.regressions.invert_test import ScoreIntervals, Standing, standing
 from discreet.estimate.regressions.losses import IndexLoss, Poisson, Probit
 from discreet.estimate.regressions.semiparametric.law import CellLaw
 from discreet.estimate.regressions.semiparametric.model import CellModel
-from discreet.estimate.simplex import channel_fit
 from discreet.mechanisms import FiniteMechanism
 
 _SEED = 161803

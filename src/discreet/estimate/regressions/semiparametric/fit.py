@@ -107,8 +107,8 @@ def fit_likelihood(
         inner = efficient_intervals(loss, sample, law, theta, covariance)
         inverted = lambda quantile: inner(quantile)[back]  # noqa: E731
     if sampling is not None:
-        by_stratum = sampling.by_stratum[:, back][:, :, back]
-        sampling = replace(sampling, scores=sampling.scores[square], by_stratum=by_stratum)
+        squares = None if sampling.squares is None else sampling.squares[:, back][:, :, back]
+        sampling = replace(sampling, totals=sampling.totals[:, back], squares=squares)
     return replace(
         beside,
         coefficients=theta[back],

@@ -1,7 +1,8 @@
 """The likelihood of the coefficients with the law of the covariates as favourable as it can be.
 
 For given θ the likelihood is ``Σ_i w_i ln Σ_k π_k a_ik(θ)``, concave in the law π: its maximum over the simplex is
-found with a certificate (:mod:`discreet.estimate.simplex`), group by group. What is left is a function of θ alone,
+found with a certificate (:mod:`discreet.estimate.channels.simplex_mle`), group by group. What is left is a function of
+θ alone,
 
     ℓ_p(θ) = max_π ℓ(θ, π),
 
@@ -22,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arguments import Floats
+from discreet.estimate.channels.simplex_mle import channel_fit, nearby_fit
 from discreet.estimate.regressions.optimise import Terms
 from discreet.estimate.regressions.semiparametric.model import CellModel, PatternAt
-from discreet.estimate.simplex import channel_fit, nearby_fit
 
 #: How close the law is brought to its maximum, in units of the log-likelihood: far below a step of the coefficients.
 _GAP = 1e-9

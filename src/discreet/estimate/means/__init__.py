@@ -1,0 +1,1 @@
+"""Means, totals and expectations of a column, their comparisons, and correlations of two columns."""
