@@ -62,17 +62,17 @@ def test_intervals_cover():
     assert np.mean(np.abs(np.array(covered, float))) < 1.0  # bars that never miss are too wide
 
 
-def test_controls_take_variance_away_and_keep_the_mean():
-    """With the multiples set to zero the error bars grow by half and the estimates agree."""
+def test_copies_outside_take_variance_away_and_keep_the_mean():
+    """Where they count nothing the error bars grow by half and the estimates agree."""
     from discreet.estimate.regressions import over_copies as box_fit
 
     with_controls = fitted("logistic", 20_000, 3)
-    original = box_fit.multiples
+    original = box_fit.continued
     try:
-        box_fit.multiples = lambda scores, controls: np.zeros((controls.shape[1], scores.shape[1]))
+        box_fit.continued = lambda copies: copies
         without = fitted("logistic", 20_000, 3)
     finally:
-        box_fit.multiples = original
+        box_fit.continued = original
     assert np.all(with_controls.std_error[:2] < 0.85 * without.std_error[:2])
     assert np.all(np.abs(with_controls.estimate - without.estimate) < 4.5 * without.std_error)
 

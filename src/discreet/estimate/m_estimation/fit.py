@@ -32,6 +32,7 @@ from discreet.estimate.regressions.over_copies import (
     ArrayCopies,
     box_is_better,
     constant_column,
+    continued,
     fit_over_copies,
     record_sample,
 )
@@ -232,7 +233,7 @@ class _Index:
         curved = None
         if self.loss.kinked and method != "naive" and not _without_box(sample):
             made = ArrayCopies(self.family, sample)
-            kept = made.copies().kept
+            kept = continued(made.copies()).kept
             curved = made.risk(made.rows(kept.record, kept.weight, kept.values))
         return ExactLoss(
             self.family,

@@ -69,7 +69,7 @@ def _dependent(sample: Sample, names: tuple[str, ...]) -> str | None:
     for name, one in zip(labels, size, strict=True):
         if one == 0:
             return f'not identified: the public column "{name}" is zero in every row'
-    triangle = np.linalg.qr(public / size, mode="r")
+    triangle = np.asarray(np.linalg.qr(public / size, mode="r"))
     for j in range(1, public.shape[1]):
         if abs(triangle[j, j]) < 1e-10 * np.linalg.norm(triangle[:, j]):
             return f'not identified: the public column "{labels[j]}" is a combination of the ones before it'

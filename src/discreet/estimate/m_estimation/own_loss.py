@@ -15,11 +15,11 @@ import numpy as np
 
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.noisy_numbers.controls import degrees, multiples
 from discreet.estimate.noisy_numbers.copies import MONTE_CARLO_SHARE, Copies, NoisyBlock, summed_by
 from discreet.estimate.noisy_numbers.inside import Inside, need_exact_records, refuse_coarse_grid
 from discreet.estimate.noisy_numbers.sample import Sample, labels_of, numbers
 from discreet.estimate.regressions.diagnosis import LIMIT, decided_by_few, share_of_few
+from discreet.estimate.regressions.over_copies import continued
 from discreet.estimate.regressions.result import MEstimate
 from discreet.estimate.regressions.sandwich import sandwich
 
@@ -103,16 +103,15 @@ def _units(own: Callable[..., Floats], sample: Sample, theta: Floats) -> tuple[F
 
 def _fit_in_units(loss: Rows, sample: Sample, theta: Floats, method: str, labels: tuple[str, ...]) -> MEstimate:
     if method == "box":
-        theta, converged, gradient, inflation, note = _over_the_box(loss, sample, theta)
+        theta, converged, gradient, note = _over_the_box(loss, sample, theta)
     else:
         value, gradient = _as_reported(loss, sample)
         check_start(value, gradient, theta, "also outside the box, where noise puts some")
         theta, converged = minimise(value, gradient, theta)
-        inflation, note = 1.0, "the noise was ignored: these parameters are biased"
+        note = "the noise was ignored: these parameters are biased"
     with np.errstate(all="ignore"):
         slopes = gradient(theta)
         scores, sampling = sample.design.middle(slopes)
-        scores = inflation * scores
         hessian = curvature(gradient, theta, scores, sample.n)
     covariance = sandwich(hessian, scores, sample.n)
     converged = converged and bool(np.isfinite(covariance).all())
@@ -148,13 +147,12 @@ def _as_reported(loss: Rows, sample: Sample) -> tuple[RowFunction, RowFunction]:
     return value, lambda theta: difference(value, theta)
 
 
-def _over_the_box(loss: Rows, sample: Sample, theta: Floats) -> tuple[Floats, bool, RowFunction, float, str]:
-    """Fit over copies inside the box, as many as are needed, and again with the controls that fit there.
+def _over_the_box(loss: Rows, sample: Sample, theta: Floats) -> tuple[Floats, bool, RowFunction, str]:
+    """Fit over copies inside the box, as many as are needed.
 
-    Returns θ, whether a minimum was found, the gradient of every record, what the variance is multiplied by for the
-    multiples of the controls, and a note.
+    Returns θ, whether a minimum was found, the gradient of every record, and a note.
     """
-    copies = Copies([NoisyBlock(sample.private, sample.mechanism)])
+    copies = continued(Copies([NoisyBlock(sample.private, sample.mechanism)]))
     rows = BoxRows(loss, partial(_own_gradient, loss), sample, copies)
     check_start(rows.values, rows.gradients, theta, "everywhere in the box")
     while True:
@@ -164,13 +162,7 @@ def _over_the_box(loss: Rows, sample: Sample, theta: Floats) -> tuple[Floats, bo
         if not share > MONTE_CARLO_SHARE or rows.copies.count >= rows.copies.most:
             break
         rows = rows.with_count(rows.copies.wanted(share))
-    note = rows.copies.note(share)
-    if not converged:
-        return theta, False, rows.gradients, 1.0, note
-    rows, fitted = rows.controlled(theta)
-    if fitted:
-        theta, converged = minimise(rows.values, rows.gradients, theta)
-    return theta, converged, rows.gradients, degrees(sample.n, fitted), note
+    return theta, converged, rows.gradients, rows.copies.note(share)
 
 
 def _own_gradient(loss: Rows, theta: Floats, x: Floats, *y: Floats) -> Floats:
@@ -187,15 +179,12 @@ class BoxRows:
         Of θ, records (m, columns) and, where there is one, outcomes (m,): the loss of each, and its gradient in θ.
     sample : Sample
     copies : Copies
-    controls : array (n, p), optional
-        Numbers of mean zero that are taken from the gradients.
     """
 
     value: Rows
     gradient: Rows
     sample: Sample
     copies: Copies
-    controls: Floats | None = None
 
     def _data(self, values: Floats, record: Any) -> tuple[Floats, ...]:
         given = self.sample
@@ -211,12 +200,11 @@ class BoxRows:
         kept = self.copies.kept
         single = self.value(theta, *self._data(kept.values, kept.record)) * self._weight(kept.weight, kept.record)
         total = np.bincount(kept.record, single, self.sample.n)
-        return np.asarray(total if self.controls is None else total - self.controls @ theta)
+        return np.asarray(total, float)
 
     def gradients(self, theta: Floats) -> Floats:
         """The corrected gradient of every record."""
-        total = summed_by(self.copies.kept.record, self._single(theta), self.sample.n)
-        return total if self.controls is None else total - self.controls
+        return summed_by(self.copies.kept.record, self._single(theta), self.sample.n)
 
     def _single(self, theta: Floats) -> Floats:
         kept = self.copies.kept
@@ -227,18 +215,6 @@ class BoxRows:
         """What the copies add to the variance of the gradient, as a share of it."""
         single, kept = self._single(theta), self.copies.kept
         return self.copies.share(single, summed_by(kept.record, single, self.sample.n))
-
-    def controlled(self, theta: Floats) -> tuple[BoxRows, int]:
-        """The same with the controls that fit at θ, and how many multiples that took."""
-        total = np.zeros((self.sample.n, theta.size))
-        for draw in self.copies.draws():
-            record = np.flatnonzero(~draw.inside)
-            slopes = self.gradient(theta, *self._data(self.copies.clip(draw.values[record]), record))
-            total[record] += slopes * self._weight(np.full(record.size, draw.weight), record)[:, None]
-        gamma = multiples(self.gradients(theta), total)
-        if not gamma.any():
-            return self, 0
-        return BoxRows(self.value, self.gradient, self.sample, self.copies, total @ gamma), total.shape[1]
 
     def with_count(self, count: int) -> BoxRows:
         """The same with another number of copies."""

@@ -13,8 +13,6 @@ in the variance to first order.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from discreet.arguments import Floats
@@ -40,8 +38,3 @@ def multiples(scores: Floats, controls: Floats) -> Floats:
         scaled = controls[:, kept] / size[kept]
         gamma[kept] = np.linalg.lstsq(scaled, centred, rcond=1e-8)[0] / size[kept, None]
     return gamma
-
-
-def degrees(n: int, k: int) -> float:
-    """Multiplies a variance of ``s − Γ'c``: k multiples were fitted to the n records it is taken from."""
-    return n / (n - k) if n > k else math.inf

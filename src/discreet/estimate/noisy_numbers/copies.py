@@ -22,6 +22,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +61,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class Kept:
-    """The copies inside the box: ``Σ weight·f(values)`` over those of a record corrects any f on the box."""
+    """The copies that count: ``Σ weight·f(values)`` over those of a record corrects any f on the box."""
 
     record: NDArray[np.intp]
     values: Floats
@@ -81,9 +82,12 @@ class Copies:
     blocks : sequence of NoisyBlock
     count : int
         R.
+    outside : float
+        What a copy outside the box counts, at the nearest point of the box: with 0 the function is continued by zero
+        there, with 1 by its value at that point. No truth lies outside, so that any number is right on average.
     """
 
-    def __init__(self, blocks: Sequence[NoisyBlock], count: int = FIRST_COPIES) -> None:
+    def __init__(self, blocks: Sequence[NoisyBlock], count: int = FIRST_COPIES, outside: float = 0.0) -> None:
         if len(blocks) > _MOST_BLOCKS:
             raise EstimationError(
                 f"the loss has numbers of {len(blocks)} independently randomised blocks; at most {_MOST_BLOCKS} can be "
@@ -91,13 +95,13 @@ class Copies:
             )
         for block in blocks:
             need_exact_records(block.mechanism)
-        self.blocks, self.count = tuple(blocks), count
+        self.blocks, self.count, self.outside = tuple(blocks), count, outside
         self._inside = [Inside.of(block.mechanism) for block in blocks]
         self.n: int = len(blocks[0].reports)
 
     def with_count(self, count: int) -> Copies:
         """The same blocks with another number of copies."""
-        return Copies(self.blocks, count)
+        return Copies(self.blocks, count, self.outside)
 
     @property
     def most(self) -> int:
@@ -107,15 +111,18 @@ class Copies:
 
     @cached_property
     def kept(self) -> Kept:
-        """Those inside the box, at the nearest point of the declared box."""
-        records, values, weights, halves = [], [], [], []
+        """Those that count, at the nearest point of the declared box."""
+        records: list[Any] = []
+        values: list[Any] = []
+        weights: list[Any] = []
+        halves: list[Any] = []
         for draw in self.draws():
-            record = np.flatnonzero(draw.inside)
+            record = np.arange(self.n) if self.outside else np.flatnonzero(draw.inside)
             records.append(record)
             values.append(self.clip(draw.values[record]))
-            weights.append(np.full(record.size, draw.weight))
+            weights.append(draw.weight * np.where(draw.inside[record], 1.0, self.outside))
             halves.append(np.full(record.size, draw.half, np.int8))
-        return Kept(*(np.concatenate(parts) for parts in (records, values, weights, halves)))
+        return Kept(*(np.asarray(np.concatenate(parts)) for parts in (records, values, weights, halves)))
 
     def clip(self, values: Floats) -> Floats:
         """The nearest points of the declared boxes."""

@@ -200,9 +200,9 @@ class BendPass:
 
     def __call__(self, chunks: Iterator[CellRows]) -> ScoreSquares:
         """Of some rows."""
-        found, nothing = ScoreSquares(0), np.zeros((self.direction.size, 1))
+        found = ScoreSquares(0)
         for place, rows in enumerate(chunks):
-            found = found + rows.sample.scored(self.at.row_bends(place, rows, self.direction), nothing)
+            found = found + rows.sample.scored(self.at.row_bends(place, rows, self.direction))
         return found
 
 
@@ -217,15 +217,13 @@ class LinearScorePass:
         found = ScoreSquares(0)
         for place, rows in enumerate(chunks):
             first, *others = (at.row_scores(place, rows) for at in self.points)
-            found = found + rows.sample.scored(*side_by_side(first, others))
+            found = found + rows.sample.scored(side_by_side(first, others))
         return found
 
 
-def side_by_side(first: Floats, others: Sequence[Floats]) -> tuple[Floats, Floats]:
-    """Scores at zero beside their changes (rows, (1 + p) p), and the map of which of them are scores."""
-    size = first.shape[1]
-    made = np.concatenate([first, *(one - first for one in others)], axis=1)
-    return made, np.eye(size, made.shape[1])
+def side_by_side(first: Floats, others: Sequence[Floats]) -> Floats:
+    """Scores at zero beside their changes (rows, (1 + p) p)."""
+    return np.concatenate([first, *(one - first for one in others)], axis=1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,13 +15,13 @@ records carry more than six tenths; with (.5, .5) those below that (212 of 359) 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from discreet.arguments import Floats
 from discreet.estimate.regressions.laplace_exact import ExactLoss
 from discreet.estimate.regressions.losses import Poisson
+from discreet.estimate.regressions.result import CorrectedRegression
 
 #: The share above which an estimate is not trusted.
 LIMIT = 0.6
@@ -61,7 +61,7 @@ def decided_by_few(share: float, n: int) -> str:
     )
 
 
-def exploding(fit: Any, risk: ExactLoss) -> Any:
+def exploding(fit: CorrectedRegression, risk: ExactLoss) -> CorrectedRegression:
     """A fit by an exact correction, and whether a loss that grows without bound outside the box makes it worthless."""
     if not isinstance(risk.loss, Poisson) or not risk.noise.covariance.any() or not risk.views[0].averaged:
         return fit

@@ -20,7 +20,7 @@ from discreet.estimate.regressions.families import Family, Poisson
 from discreet.estimate.regressions.laplace_exact import ExactLoss, Noise, index_loss, refused, spread_of, views_of
 from discreet.estimate.regressions.losses import IndexLoss, Squared
 from discreet.estimate.regressions.numeric import NumericColumns, affine_columns, with_numbers
-from discreet.estimate.regressions.over_copies import box_is_better
+from discreet.estimate.regressions.over_copies import box_is_better, continued
 from discreet.estimate.regressions.result import CorrectedRegression
 from discreet.estimate.regressions.sample import labels
 from discreet.estimate.regressions.semiparametric.fit import fit_likelihood, obstacle
@@ -143,7 +143,7 @@ class ExactFormula:
         outcomes, y = self._outcomes()
         curved = None
         if loss.kinked:
-            kept = self.numeric.copies().kept
+            kept = continued(self.numeric.copies()).kept
             curved = work.risk(work.rows(kept.record, kept.weight, kept.values))
         names = work.matrices.names
         return ExactLoss(

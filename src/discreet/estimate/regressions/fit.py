@@ -94,7 +94,6 @@ def fit_corrected(
     weighted: bool = False,
     method: str = "corrected",
     start: Floats | None = None,
-    inflation: float = 1.0,
 ) -> CorrectedRegression:
     """Fit a corrected loss.
 
@@ -115,8 +114,6 @@ def fit_corrected(
         How the summary calls the correction.
     start : array, optional
         Where to search from first.
-    inflation : float
-        What the variance is multiplied by, for control variates that were fitted.
     """
     parameters, _ = risk.family.parameters(names)
     if risk.n <= len(parameters):
@@ -127,7 +124,7 @@ def fit_corrected(
     clear = clearance(smooth, theta, hessian) if solution.converged else -math.inf
     if solution.converged and (is_noise(clear) or not (family.kinked or _is_root(scored, theta, middle))):
         solution = replace(solution, outcome="flat")
-    middle = middle * inflation / risk.total
+    middle = middle / risk.total
     covariance = sandwich(hessian, middle, risk.total)
     if solution.converged and not np.isfinite(covariance).all():
         solution = replace(solution, outcome="flat")
@@ -139,7 +136,7 @@ def fit_corrected(
         more.append("cluster labels that recur in several strata were taken as different clusters")
     inverted = None
     if solution.converged and not family.kinked:
-        inverted = ScoreIntervals(partial(RiskStanding, scored, inflation), theta, covariance)
+        inverted = ScoreIntervals(partial(RiskStanding, scored), theta, covariance)
     return CorrectedRegression(
         coefficients=theta,
         covariance=covariance,

@@ -168,12 +168,10 @@ class RiskStanding:
     Parameters
     ----------
     risk : Risk
-    inflation : float
-        What the covariance is multiplied by, for control variates that were fitted.
     """
 
-    def __init__(self, risk: Any, inflation: float = 1.0) -> None:
-        self._risk, self._inflation = risk, inflation
+    def __init__(self, risk: Any) -> None:
+        self._risk = risk
         self._blocks: Floats | None = None
         if risk.family.curvature == "square" and risk.size <= _MOST_LINEAR:
             size = risk.size
@@ -188,10 +186,10 @@ class RiskStanding:
         if self._blocks is not None:
             along = np.append(1.0, theta)
             covariance = np.einsum("k,kilj,l->ij", along, self._blocks, along)
-            return standing(theta, -(self._start + self._slope @ theta), covariance * self._inflation, self._slope)
+            return standing(theta, -(self._start + self._slope @ theta), covariance, self._slope)
         with np.errstate(all="ignore"):
             here, (meat, _) = risk.moments(theta), risk.meat(theta).finished()
-        return standing(theta, -here.gradient * risk.total, meat * self._inflation, here.hessian * risk.total)
+        return standing(theta, -here.gradient * risk.total, meat, here.hessian * risk.total)
 
 
 @dataclass(frozen=True, eq=False)

@@ -172,9 +172,8 @@ class ExactLoss:
         """One row: there is one linear predictor."""
         return theta[None, :]
 
-    def with_family(self, family: Family, *, controlled: bool = True) -> ExactLoss:
-        """The same sample under another loss; there are no controls."""
-        del controlled
+    def with_family(self, family: Family) -> ExactLoss:
+        """The same sample under another loss."""
         outcomes, change = self.outcomes, family.change if isinstance(family, Linear) else None
         if change is not None:
             outcomes = tuple((change(y), weight) for y, weight in outcomes)
@@ -293,7 +292,7 @@ class ExactLoss:
     def linear_scores(self) -> ScoreSquares:
         """Of the squared loss: what the covariance of its scores at every θ is made of."""
         first, *others = (self.row_scores(one) for one in np.eye(1 + self.size, self.size, -1))
-        return self.sample.scored(side_by_side(first, others)[0])
+        return self.sample.scored(side_by_side(first, others))
 
     def corrected_mean(self, eta: Floats, theta: Floats) -> tuple[Floats, Floats]:
         """The mean of a canonical loss at the index of the truths, from that of the reports, and its slope.

@@ -15,13 +15,13 @@ once, and looked up. The matrix ``G = Σ ω (mm' + excess)`` has the expectation
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arguments import Floats
-from discreet.estimate.data.map_reduce import Held, Source, nbytes, summed
+from discreet.estimate.data.map_reduce import Source, nbytes, summed
 from discreet.estimate.regressions.cell_passes import Moments, side_by_side
 from discreet.estimate.regressions.cells import Codes
 from discreet.estimate.regressions.families import Linear
@@ -179,8 +179,7 @@ class _Scores:
             if self.direction is None:
                 found = found + rows.sample.scored(scores)
             else:
-                nothing = np.zeros((self.direction.size, 1))
-                found = found + rows.sample.scored((scores @ self.direction)[:, None], nothing)
+                found = found + rows.sample.scored((scores @ self.direction)[:, None])
         return found
 
 
@@ -194,7 +193,7 @@ class _LinearScores:
         found = ScoreSquares(0)
         for rows in chunks:
             first, *others = (rows.row_scores(np.append(-one, 1.0)) for one in np.eye(1 + self.size, self.size, -1))
-            found = found + rows.sample.scored(*side_by_side(first, others))
+            found = found + rows.sample.scored(side_by_side(first, others))
         return found
 
 
@@ -212,8 +211,6 @@ class LinearMoments:
         The sum of the weights.
     every : Source of MomentRows, optional
         The rows with their clusters and strata, where equal ones were put together without regard to these.
-    tilt : array or None
-        What is taken from the sum of the scores.
     """
 
     #: None are needed.
@@ -230,28 +227,16 @@ class LinearMoments:
         distinct: int,
         total: float,
         every: Source | None = None,
-        tilt: Floats | None = None,
     ) -> None:
         self.family = Linear()
         self.source, self.every = source, source if every is None else every
         self.gram, self.metric = gram, metric
-        self.n, self.rows, self.total, self.tilt = n, distinct, total, tilt
+        self.n, self.rows, self.total = n, distinct, total
 
     def inflated(self, factor: float) -> LinearMoments:
         """The same: there is no kink whose average depends on it."""
         del factor
         return self
-
-    def scores_of(self, rows: MomentRows, theta: Floats) -> Floats:
-        """The gradient of other distinct rows."""
-        return rows.row_scores(np.append(-theta, 1.0))
-
-    def with_controls(self, controls: Floats) -> LinearMoments:
-        """The same with numbers of mean zero that are taken from the scores of records."""
-        only = self.only
-        sample = replace(only.sample, controls=controls)
-        source = Held((replace(only, sample=sample),))
-        return LinearMoments(source, self.gram, self.metric, self.n, self.rows, self.total, tilt=sample.tilt)
 
     @property
     def only(self) -> MomentRows:
@@ -273,17 +258,11 @@ class LinearMoments:
         c = np.append(-theta, 1.0)
         pull = self.gram @ c
         value, gradient = 0.5 * float(c @ pull), -pull[:-1]
-        if self.tilt is not None:
-            value, gradient = value - float(self.tilt @ theta) / self.total, gradient - self.tilt / self.total
         return Moments(value, gradient, self.gram[:-1, :-1])
 
     def row_scores(self, theta: Floats) -> Floats:
         """The gradient of every distinct row, where they are here in one piece."""
         return self.only.row_scores(np.append(-theta, 1.0))
-
-    def scores_by_record(self, theta: Floats) -> Floats:
-        """The score of every record, where rows are copies of records and are here in one piece."""
-        return self.only.sample.by_record(self.row_scores(theta))
 
     def meat(self, theta: Floats) -> ScoreSquares:
         """The middle of the sandwich at a point."""

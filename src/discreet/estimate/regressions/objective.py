@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discreet.arguments import Floats
-from discreet.estimate.data.map_reduce import Held, Source, summed
+from discreet.estimate.data.map_reduce import Source, summed
 from discreet.estimate.regressions.cell_passes import (
     At,
     BendPass,
@@ -69,8 +69,6 @@ class CorrectedLoss:
         Makes the coefficients of all linear predictors from the parameters.
     every : Source of CellRows, optional
         The rows with their clusters and strata, where equal ones were put together without regard to these.
-    tilt : array or None
-        What is taken from the sum of the scores.
     """
 
     def __init__(
@@ -81,41 +79,25 @@ class CorrectedLoss:
         constant: int | None = None,
         transform: Floats | None = None,
         every: Source | None = None,
-        tilt: Floats | None = None,
     ) -> None:
         self.family, self.source, self._size = family, source, size
-        self.constant, self.transform, self.tilt = constant, transform, tilt
+        self.constant, self.transform = constant, transform
         self.every = source if every is None else every
         self._known = KnownStatistics()
 
     #: A loss whose curvature stands for that of this one; None where it is this one's own.
     curved: None = None
 
-    def with_family(self, family: Family, *, controlled: bool = True) -> CorrectedLoss:
-        """The same rows and cells under another loss of one linear predictor.
-
-        Controls were fitted to the scores of one loss: without ``controlled`` they are left out.
-        """
-        tilt = self.tilt if controlled else None
+    def with_family(self, family: Family) -> CorrectedLoss:
+        """The same rows and cells under another loss of one linear predictor."""
         every = None if self.every is self.source else self.every
-        return CorrectedLoss(family, self.source, self._size, self.constant, every=every, tilt=tilt)
+        return CorrectedLoss(family, self.source, self._size, self.constant, every=every)
 
     def inflated(self, factor: float) -> CorrectedLoss:
         """The same, with variances that a further correction inflates by a factor."""
         size = replace(self._size, inflation=self._size.inflation * max(factor, 1.0))
         every = None if self.every is self.source else self.every
-        return CorrectedLoss(self.family, self.source, size, self.constant, self.transform, every, self.tilt)
-
-    def scores_of(self, rows: CellRows, theta: Floats) -> Floats:
-        """The gradient of other distinct rows."""
-        return At(self.family, self.coefficients(theta), self.transform).row_scores(0, rows)
-
-    def with_controls(self, controls: Floats) -> CorrectedLoss:
-        """The same with numbers of mean zero that are taken from the scores of records."""
-        only = self.only
-        sample = replace(only.sample, controls=controls)
-        source = Held((replace(only, sample=sample),))
-        return CorrectedLoss(self.family, source, self._size, self.constant, self.transform, tilt=sample.tilt)
+        return CorrectedLoss(self.family, self.source, size, self.constant, self.transform, every)
 
     @property
     def only(self) -> CellRows:
@@ -203,17 +185,11 @@ class CorrectedLoss:
         flat, square = found.gradient.reshape(-1), hessian.reshape(K * p, K * p)
         if self.transform is not None:
             flat, square = self.transform.T @ flat, self.transform.T @ square @ self.transform
-        if self.tilt is not None:
-            value, flat = value - float(self.tilt @ theta), flat - self.tilt
         return Moments(value / self.total, flat / self.total, square / self.total)
 
     def row_scores(self, theta: Floats) -> Floats:
         """The gradient of every distinct row, where they are here in one piece."""
         return self.at(theta).row_scores(0, self.only)
-
-    def scores_by_record(self, theta: Floats) -> Floats:
-        """The score of every record, where rows are copies of records and are here in one piece."""
-        return self.only.sample.by_record(self.row_scores(theta))
 
     def meat(self, theta: Floats) -> ScoreSquares:
         """The middle of the sandwich at a point."""

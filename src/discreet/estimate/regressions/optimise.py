@@ -256,7 +256,7 @@ class QuadraticModel:
         curvature = self._values + damping
         with np.errstate(over="ignore"):
             move = np.divide(self._slope, curvature, out=np.zeros_like(self._slope), where=curvature != 0)
-        return np.clip(move, -_ENDLESS, _ENDLESS)
+        return np.asarray(np.clip(move, -_ENDLESS, _ENDLESS))
 
     def step(self, damping: float) -> Floats:
         """The best step with this damping."""

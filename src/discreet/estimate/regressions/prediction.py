@@ -276,10 +276,10 @@ class _Influences:
                 influence -= self.effect.at.row_scores(place, rows) @ self.pull
             for some, single, share, _ in self.effect.of(rows, moves=False):
                 influence[some] += self.scale * (single - share[:, None] * self.effects)
-            sample, through = rows.sample, -self.pull
+            sample = rows.sample
             if self.scores is not None:
-                sample, through = replace(sample, controls=self.scores), self.pull
-            found = found + sample.scored(influence, through)
+                sample = replace(sample, added=-self.scores @ self.pull)
+            found = found + sample.scored(influence)
         return found
 
 

@@ -38,8 +38,8 @@ class Sample:
         Of every row, or record.
     records : array or None
         The record of every row, where rows are copies.
-    controls : array (records, parameters) or None
-        Numbers of mean zero that are taken from the scores of records.
+    added : array (records, columns) or None
+        Numbers of records that are added to the sums over their rows.
     """
 
     count: int
@@ -50,7 +50,7 @@ class Sample:
     clusters: pa.Array | None = None
     strata: pa.Array | None = None
     records: NDArray[np.intp] | None = None
-    controls: Floats | None = None
+    added: Floats | None = None
 
     @property
     def n(self) -> int:
@@ -67,15 +67,10 @@ class Sample:
         return replace(self, distinct=None)
 
     @property
-    def tilt(self) -> Floats | None:
-        """What is taken from the sum of the scores."""
-        return None if self.controls is None else np.asarray(self.controls.sum(axis=0))
-
-    @property
     def nbytes(self) -> int:
         """What it takes."""
         arrays = (self.distinct, self.weights, self.squares, self.times, self.clusters, self.strata, self.records)
-        return nbytes(*arrays, self.controls)
+        return nbytes(*arrays, self.added)
 
     def summed(self, rows: int) -> Floats:
         """The sum of the weights over the rows of each distinct row."""
@@ -101,36 +96,30 @@ class Sample:
         single = scores[rows] if self.distinct is None else scores[self.distinct[rows]]
         return np.asarray(single if self.weights is None else single * self.weights[rows, None])
 
-    def by_record(self, scores: Floats, map_of_scores: Floats | None = None) -> Floats:
-        """The sum of numbers over the rows of every record, from those of distinct rows.
-
-        ``map_of_scores`` (parameters, columns) is how the numbers depend on the scores, from which the controls are
-        taken; None where they are the scores.
-        """
+    def by_record(self, numbers: Floats) -> Floats:
+        """The sum of numbers over the rows of every record, from those of distinct rows."""
         assert self.records is not None
-        total = summed_by(self.records, self.by_row(scores), self.n)
-        if self.controls is None:
-            return total
-        return total - (self.controls if map_of_scores is None else self.controls @ map_of_scores)
+        total = summed_by(self.records, self.by_row(numbers), self.n)
+        return total if self.added is None else total + self.added
 
-    def scored(self, scores: Floats, map_of_scores: Floats | None = None) -> ScoreSquares:
+    def scored(self, scores: Floats) -> ScoreSquares:
         """What numbers of distinct rows, by default their scores, add to the middle of a sandwich."""
         found = ScoreSquares(self.n)
         if self.clusters is not None or self.strata is not None:
             found.sums = UnitTotals(scores.shape[1])
-            for strata, clusters, single in self._by_unit(scores, map_of_scores):
+            for strata, clusters, single in self._by_unit(scores):
                 found.sums.add(strata, clusters, single)
         elif self.records is not None:
-            single = self.by_record(scores, map_of_scores)
+            single = self.by_record(scores)
             found.squares = single.T @ single
         else:
             found.squares = (scores * self.squared(len(scores))[:, None]).T @ scores
         return found
 
-    def _by_unit(self, scores: Floats, map_of_scores: Floats | None) -> Iterator[tuple[Any, Any, Floats]]:
+    def _by_unit(self, scores: Floats) -> Iterator[tuple[Any, Any, Floats]]:
         """Strata, clusters and scores of rows, some at a time."""
         if self.records is not None:
-            yield labels(self.strata), labels(self.clusters), self.by_record(scores, map_of_scores)
+            yield labels(self.strata), labels(self.clusters), self.by_record(scores)
             return
         for start in range(0, self.n, _SCORE_ROWS):
             rows = slice(start, start + _SCORE_ROWS)

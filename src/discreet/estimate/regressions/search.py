@@ -91,7 +91,7 @@ def least_squares(risk: Any, family: Linear) -> tuple[Floats, float]:
 
     An eigenvalue that noise has made small, or negative, says nothing about its direction, and has a floor.
     """
-    linear = risk.with_family(family, controlled=False)
+    linear = risk.with_family(family)
     first, root = np.zeros(risk.size), inverse_root(parameter_metric(risk))
     here = linear.moments(first)
     if risk.constant is not None:  # about its mean, so that an outcome may be shifted

@@ -194,7 +194,7 @@ def maximise_marginal(model: RandomInterceptModel, start: Floats) -> Maximum:
     whiten = np.eye(size + 1)
     whiten[:size, :size] = np.linalg.inv(np.linalg.qr(X / math.sqrt(len(X)), mode="r"))
     inner = replace(model, rows=replace(model.rows, X=X @ whiten[:size, :size]))
-    found = _searched(inner, np.linalg.solve(whiten[:size, :size], start))
+    found = _searched(inner, np.asarray(np.linalg.solve(whiten[:size, :size], start), float))
     back = np.linalg.inv(whiten)
     return replace(
         found,
