@@ -135,7 +135,7 @@ def fit_corrected(
     if sampling is not None and sampling.recurring:
         more.append("cluster labels that recur in several strata were taken as different clusters")
     inverted = None
-    if solution.converged and not family.kinked:
+    if solution.converged:
         inverted = ScoreIntervals(partial(RiskStanding, scored), theta, covariance)
     return CorrectedRegression(
         coefficients=theta,

@@ -85,7 +85,7 @@ class MEstimate(Coefficients):
 
     @property
     def interval_methods(self) -> tuple[str, ...]:
-        """Wald's interval, and for smooth losses the score test's.
+        """Wald's interval, and the score test's; of a loss with a kink by scores whose kink is averaged.
 
         "score": all values that a test by the scores does not reject, infinite where no value is; the default for
         numbers with noise. It holds where the curvature is hardly known, or the estimate far from normal.
