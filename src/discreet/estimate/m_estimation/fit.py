@@ -188,7 +188,7 @@ class _Index:
             found = self._likelihood(partial(self._fitted, method="box"))
         else:
             risk = self._exact(method)
-            found = exploding(replace(fit(risk), prefers_score=method != "naive"), risk)
+            found = exploding(replace(fit(risk), prefers_score=method != "naive" and not self.loss.kinked), risk)
         notes = (*found.notes, *self._notes(method, found))
         return replace(found, loss=loss_text(found.family, self.loss), notes=notes)
 

@@ -124,7 +124,7 @@ class ExactFormula:
         if method == "likelihood":
             return self._likelihood(fit, notes)
         risk = self._risk(method)
-        found = replace(fit(risk, notes=notes), prefers_score=True)
+        found = replace(fit(risk, notes=notes), prefers_score=not self.work.outcome.family.kinked)
         return exploding(found, risk)
 
     def _risk(self, method: str) -> ExactLoss:
