@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from benchmarks.measure import RESULTS, Result, at_most, in_turn, run_process
 from benchmarks.privatise import EPSILON
 from discreet import Randomness, design
-from discreet.estimate.likelihood import binary_regression
+from discreet.estimate.regressions.likelihood import binary_regression
 
 FOLDER = RESULTS / "bench-files"
 COEFFICIENTS = np.array([-1.0, 0.25, 0.0, 0.5, -0.75])
@@ -27,7 +27,7 @@ STREAM = """
 import json, sys
 import numpy as np
 import pyarrow.parquet as pq
-from discreet.estimate.likelihood import Batch, binary_regression_batches
+from discreet.estimate.regressions.likelihood import Batch, binary_regression_batches
 
 def batches():
     with pq.ParquetFile(sys.argv[1]) as file:

@@ -8,7 +8,7 @@ import numpy as np
 from experiments.several_columns.worlds import World, ten_columns, three_columns
 
 from benchmarks.measure import Result, at_most, in_turn
-from discreet.estimate.corrected_loss import corrected_regression
+from discreet.estimate.regressions.formula import corrected_regression
 
 EPSILON = 2.0
 

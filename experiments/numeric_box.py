@@ -18,9 +18,6 @@ from scipy.special import ndtr, ndtri
 
 from discreet import Box, Randomness, estimate
 from discreet.estimate import m_estimate
-from discreet.estimate.m_estimation.bounded import column_spread
-from discreet.estimate.m_estimation.choice import CLEARLY
-from discreet.estimate.m_estimation.sample import read_sample
 from discreet.mechanisms import ZeroInflatedLaplace
 from experiments.store import RunFile
 
@@ -78,9 +75,9 @@ SETTINGS = (
 )
 
 
-#: What a run of a method leaves: whether it converged, the mean squared error of slopes, the share of intervals that
-#: cover, and the estimated variance that "auto" goes by.
-COLUMNS = ("converged", "square", "covers", "size")
+#: What a run of a method leaves: whether it converged, the mean squared error of slopes, and the shares of intervals
+#: that cover, by standard errors and by default.
+COLUMNS = ("converged", "square", "covers", "default")
 METHODS = ("oracle", "box", "exact", "likelihood")
 
 
@@ -92,11 +89,12 @@ def one_run(setting: Setting, method: str, run: int) -> list[float]:
         reports, mechanism, method = x, ZeroInflatedLaplace(mechanism.box, 1e-6, 0.5), "naive"
     fit = m_estimate(setting.loss, reports, mechanism, outcome=y, public=ones, method=method)
     if not fit.converged:
-        return [0.0, math.nan, math.nan, math.inf]
+        return [0.0, math.nan, math.nan, math.nan]
     gap = fit.estimate[: setting.d] - setting.slopes
     covers = np.abs(gap) <= Z * fit.std_error[: setting.d]
-    spread = column_spread(read_sample(reports, mechanism, ones, y, None))
-    return [1.0, float(np.mean(gap**2)), float(np.mean(covers)), float(spread**2 @ np.diag(fit.covariance))]
+    low, high = fit.interval()[: setting.d].T
+    within = (low <= setting.slopes) & (setting.slopes <= high)
+    return [1.0, float(np.mean(gap**2)), float(np.mean(covers)), float(np.mean(within))]
 
 
 def runs_of(number: int, setting: Setting, method: str, runs: int, folder: Path) -> np.ndarray:
@@ -108,21 +106,6 @@ def runs_of(number: int, setting: Setting, method: str, runs: int, folder: Path)
     return np.stack([found[name] for name in COLUMNS], axis=1)
 
 
-def chosen_of(found: dict[str, np.ndarray]) -> tuple[np.ndarray, dict[str, int]]:
-    """What "auto" would have kept, run by run: the box unless another has clearly less variance."""
-    names = [method for method in ("box", "exact", "likelihood") if method in found]
-    runs = min(len(found[method]) for method in names)
-    kept, counts = [], dict.fromkeys(names, 0)
-    for run in range(runs):
-        best = names[0]
-        for method in names[1:]:
-            if found[method][run, 3] < CLEARLY * found[best][run, 3]:
-                best = method
-        counts[best] += 1
-        kept.append(found[best][run])
-    return np.array(kept), counts
-
-
 def table(number: int, setting: Setting, runs: int, methods: Sequence[str], folder: Path) -> None:
     """One line per method: error per slope over the fits that converged, coverage, both with Monte Carlo errors."""
     found = {
@@ -131,9 +114,6 @@ def table(number: int, setting: Setting, runs: int, methods: Sequence[str], fold
         if method != "likelihood" or (setting.d <= 3 and setting.loss != "check")
     }
     found = {method: lines for method, lines in found.items() if len(lines)}
-    counts: dict[str, int] = {}
-    if {"box", "exact"} <= set(found):
-        found["auto"], counts = chosen_of(found)
     for method, lines in found.items():
         good = lines[:, 0] == 1
         text = f"{number} {setting}: {method}: converged {good.sum()} of {good.size}"
@@ -142,7 +122,7 @@ def table(number: int, setting: Setting, runs: int, methods: Sequence[str], fold
             rmse, root = math.sqrt(squares.mean()), math.sqrt(good.sum())
             text += f", RMSE {rmse:.3f} ± {squares.std() / (2 * rmse * root):.3f}"
             text += f", coverage {covers.mean():.3f} ± {covers.std() / root:.3f}"
-        print(text + (f", chosen {counts}" if method == "auto" else ""), flush=True)
+        print(text, flush=True)
 
 
 def means(runs: int, n: int = 10_000) -> None:

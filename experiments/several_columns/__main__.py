@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from discreet.estimate.corrected_loss import corrected_regression
+from discreet.estimate.regressions.formula import corrected_regression
 
 from .maximum_likelihood import maximum_likelihood
 from .worlds import WORLDS, three_columns

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import Randomness, design
-from discreet.estimate.likelihood import binary_regression
-from discreet.estimate.likelihood.links import link_named
-from discreet.estimate.likelihood.rows import checked_rows
-from discreet.estimate.likelihood.score import ScoreTest
+from discreet.estimate.regressions.likelihood import binary_regression
+from discreet.estimate.regressions.likelihood.links import link_named
+from discreet.estimate.regressions.likelihood.rows import checked_rows
+from discreet.estimate.regressions.likelihood.score import ScoreTest
 from experiments.reporting import Check, Table, share_error
 from experiments.store import RunFile
 from experiments.zhang2025.problem import (

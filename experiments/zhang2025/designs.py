@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import design
-from discreet.estimate.likelihood.links import link_named
+from discreet.estimate.regressions.likelihood.links import link_named
 from experiments.reporting import Check, Table, share_error
 from experiments.zhang2025.problem import SEED, information, warner
 

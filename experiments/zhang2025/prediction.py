@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import Randomness, design
-from discreet.estimate.likelihood import BinaryRegression, binary_regression
+from discreet.estimate.regressions.likelihood import BinaryRegression, binary_regression
 from experiments.reporting import Check, Table
 from experiments.zhang2025.problem import EPSILONS, METHODS, SEED
 from experiments.zhang2025.survey import Survey

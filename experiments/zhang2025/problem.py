@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.estimate.likelihood.links import link_named
+from discreet.estimate.regressions.likelihood.links import link_named
 
 Floats = NDArray[np.float64]
 

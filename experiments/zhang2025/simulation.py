@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import Randomness, design
-from discreet.estimate.likelihood import BinaryRegression, binary_regression
+from discreet.estimate.regressions.likelihood import BinaryRegression, binary_regression
 from discreet.mechanisms import BinaryResponse
 from experiments.reporting import Check, Comparison, Table
 from experiments.store import RunFile

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.estimate import BinaryRegression, binary_regression, compare
-from discreet.estimate.likelihood.links import link_named
+from discreet.estimate.regressions.likelihood.links import link_named
 from experiments.reporting import Check, Table
 
 Floats = NDArray[np.float64]

@@ -35,8 +35,8 @@ def means(setting: Means, runs: int, seed: int = 1) -> dict[str, np.ndarray]:
     rng, chance = np.random.default_rng(seed), Randomness.seeded(seed)
     x = rng.random((runs * setting.n, 1))
     reports = mechanism.privatize(x, chance)
-    from discreet.estimate.m_estimation.functionals import corrected_answers
-    from discreet.estimate.m_estimation.sample import read_sample
+    from discreet.estimate.noisy_numbers.corrected_means import corrected_answers
+    from discreet.estimate.noisy_numbers.sample import read_sample
 
     sample = read_sample(reports, mechanism, None, None, None)
     out = {"oracle": functions(x)}

@@ -22,7 +22,7 @@ FILES = {
 LINES, FUNCTION_LINES = 600, 60
 #: Whoever wants to know what a mechanism of records is asks for it here, and nowhere else.
 ASKS_FOR_THE_TYPE = {
-    "discreet.estimate.m_estimation.sample",  # an outcome on arrays has one of two kinds of noise
+    "discreet.estimate.noisy_numbers.sample",  # an outcome on arrays has one of two kinds of noise
     "discreet.estimate.tables.api",  # the first argument of a public function is checked
 }
 

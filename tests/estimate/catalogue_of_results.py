@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from discreet import Box, Ordinal, Randomness, design, estimate
-from discreet.estimate.likelihood.multinomial import multinomial_regression
-from discreet.estimate.likelihood.predictor import predictor_regression
+from discreet.estimate.regressions.likelihood.multinomial import multinomial_regression
+from discreet.estimate.regressions.likelihood.predictor import predictor_regression
 from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse, ZeroInflatedLaplace
 
 #: A label that a page would run if it were not escaped.
@@ -177,7 +177,13 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "PredictorRegression": lambda: predictor_regression(
         sample()["outcome"], sample()["X"], sample()["yes"], ASKED, family="gaussian", classes=["no", SCRIPT]
     ),
-    "MEstimate": m_estimate,
+    "MEstimate": lambda: estimate.m_estimate(
+        estimate.losses.Expectation(lambda x: x[:, 0]),
+        [[0.1], [0.2], [0.5]],
+        ZeroInflatedLaplace(Box([-4], [4]), 0.5, 0.2),
+        names=[SCRIPT],
+    ),
+    "CorrectedRegression, arrays": m_estimate,
     "Comparison": lambda: estimate.compare({"corrected": regression(), SCRIPT: regression().naive()}),
     "Ratios": lambda: regression().odds_ratios(),
     "MarginalEffects": lambda: regression().marginal_effects(),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet import EstimationError, estimate
-from discreet.estimate.coefficients import Coefficients
+from discreet.estimate.regressions.coefficients import Coefficients
 
 from .catalogue_of_results import regression, several
 

@@ -28,9 +28,9 @@ from experiments.zhang2025.problem import (
 )
 
 from discreet.estimate import binary_regression
-from discreet.estimate.likelihood.links import LINKS
-from discreet.estimate.likelihood.rows import checked_rows
-from discreet.estimate.likelihood.score import ScoreTest
+from discreet.estimate.regressions.likelihood.links import LINKS
+from discreet.estimate.regressions.likelihood.rows import checked_rows
+from discreet.estimate.regressions.likelihood.score import ScoreTest
 
 CELL = coverage.Cell(Setting("I", "logit", 2.0, n=500), runs=6)
 #: 5 regular standard deviations of a share of 200 at 95 %.

@@ -29,8 +29,8 @@ from discreet import (
     mechanisms,
     privacy,
 )
-from discreet.estimate.likelihood.multinomial import multinomial_regression
-from discreet.estimate.likelihood.predictor import predictor_regression
+from discreet.estimate.regressions.likelihood.multinomial import multinomial_regression
+from discreet.estimate.regressions.likelihood.predictor import predictor_regression
 
 
 @dataclass(frozen=True)

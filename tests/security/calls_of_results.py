@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from discreet import Box, Guarantee, Plan, Randomness, Release, audit, design, estimate, mechanisms, publish
 from discreet.estimate import Batch
-from discreet.estimate.likelihood.multinomial import multinomial_regression
+from discreet.estimate.regressions.likelihood.multinomial import multinomial_regression
 from discreet.manifest.signature import PublicKey, SigningKey, new_keys
 from tests.security.calls import Call, sample, small_plan, small_release
 

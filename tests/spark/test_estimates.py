@@ -7,7 +7,7 @@ import pytest
 
 from discreet import EstimationError, Release, engines, estimate
 from discreet.audit import audit
-from discreet.estimate.likelihood import even_sample
+from discreet.estimate.regressions.likelihood import even_sample
 from discreet.manifest.folder import FolderTable
 from discreet.manifest.over_parts import over_parts
 from tests.estimate.questions_of_parts import DROP, QUESTIONS, REGRESSIONS, released_in_parts

@@ -238,7 +238,7 @@ class CoefficientRange:
 
         A ratio of two quadratics in π is largest at an end or where its derivative, a quadratic too, vanishes.
         """
-        from discreet.estimate.likelihood.links import link_named
+        from discreet.estimate.regressions.likelihood.links import link_named
 
         X = self.problem.covariates
         ends = np.stack([X * self.low, X * self.high])
@@ -271,7 +271,7 @@ def log_criterion(problem: LabelProblem, design: FloatPoint) -> tuple[float, Flo
     With ``w = g²/V`` the weight of a row and η = x'β, ``dw/dη = (2 g g' − g³ V'/V)/V``, and ``d log(criterion)`` is
     ``−⟨C, dM⟩``, so that the gradient is ``−mean (dw/dη)(x'Cx) x``.
     """
-    from discreet.estimate.likelihood.links import link_named
+    from discreet.estimate.regressions.likelihood.links import link_named
 
     p00, p11 = design
     no, prevalence, slope = (part[0] for part in problem.parts)

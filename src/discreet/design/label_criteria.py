@@ -108,7 +108,7 @@ class LabelProblem:
     @cached_property
     def parts(self) -> tuple[Floats, Floats, Floats]:
         """``1 − G``, ``G`` and ``G'`` at the predictors."""
-        from discreet.estimate.likelihood.links import link_named
+        from discreet.estimate.regressions.likelihood.links import link_named
 
         return link_named(self.link).parts(self.predictors)
 
@@ -205,7 +205,7 @@ def checked_criterion(criterion: str) -> str:
 
 def checked_link(link: str) -> str:
     """The name of a link."""
-    from discreet.estimate.likelihood.links import LINKS
+    from discreet.estimate.regressions.likelihood.links import LINKS
 
     return arguments.choice(link, "link", tuple(LINKS), DesignError)
 

@@ -140,8 +140,8 @@ def target_variance(target: str, scale: float, zero_probability: float) -> float
     * "median", "indicator", "check", "hinge": of the share of numbers below the middle, which decides a median; the
       score of a check or hinge loss is such an indicator times a covariate.
     """
-    from discreet.estimate.m_estimation.box.interval import IntervalCorrection, applies
-    from discreet.estimate.m_estimation.box.variance import mean_variance
+    from discreet.estimate.noisy_numbers.interval import IntervalCorrection, applies
+    from discreet.estimate.noisy_numbers.variance import mean_variance
 
     if target not in KINKED:
         return float(mean_variance(scale, zero_probability))

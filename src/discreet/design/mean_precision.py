@@ -127,7 +127,7 @@ def noisy_mean_variance(scale: float, zero_probability: float) -> float:
     (1.25, 0.732)
     """
     from discreet.domains import Box
-    from discreet.estimate.m_estimation.box.interval import IntervalCorrection, applies
+    from discreet.estimate.noisy_numbers.interval import IntervalCorrection, applies
     from discreet.mechanisms import ZeroInflatedLaplace
 
     plain = 0.25 + (1 - zero_probability) * scale**2

@@ -44,7 +44,7 @@ from discreet.privacy.bounds import exp_bounds
 from discreet.randomness import Randomness, permutation, resolve
 
 if TYPE_CHECKING:
-    from discreet.estimate.likelihood import BinaryRegression
+    from discreet.estimate.regressions.likelihood import BinaryRegression
 
 
 #: Sets of coefficients over which the design of the second wave is averaged; always drawn with the same numbers.
@@ -136,7 +136,7 @@ def label_with_pilot(
     pilot_epsilon : float, optional
         The pilot's own (pure) level; ``epsilon`` by default.
     """
-    from discreet.estimate.likelihood import binary_regression
+    from discreet.estimate.regressions.likelihood import binary_regression
 
     epsilon, delta = checked_epsilon(epsilon), checked_delta(delta)
     first_epsilon = epsilon if pilot_epsilon is None else checked_epsilon(pilot_epsilon, "pilot_epsilon")
@@ -182,8 +182,8 @@ def plausible(fit: BinaryRegression, count: int = DRAWS) -> Floats:
     ``N(m, (I(m) + P)⁻¹)`` with P the precision of the prior ``N(0, PRIOR² (mean x x')⁻¹)`` and m the maximum of
     likelihood times prior: the Laplace approximation of the posterior, with the expected information.
     """
-    from discreet.estimate.likelihood.objective import Anchored
-    from discreet.estimate.likelihood.optimizer import maximise
+    from discreet.estimate.regressions.likelihood.objective import Anchored
+    from discreet.estimate.regressions.optimise import maximise
 
     anchored = Anchored(fit.objective, PRIOR**-2)
     middle = maximise(anchored, np.zeros(fit.coefficients.size), scale=fit.scale).theta

@@ -34,7 +34,6 @@ The rooms, each of which uses only those before it: ``reporting`` (results and t
 """
 
 from discreet.estimate.bounds import FrequencyBounds, GroupedBounds, Range, Ranges
-from discreet.estimate.comparison import Comparison, compare
 from discreet.estimate.compliance import (
     ComplianceTest,
     Noncompliance,
@@ -42,8 +41,20 @@ from discreet.estimate.compliance import (
     noncompliance,
     noncompliance_regression,
 )
-from discreet.estimate.corrected_loss import CorrectedRegression
-from discreet.estimate.likelihood import (
+from discreet.estimate.m_estimation import MEstimate, losses, m_estimate
+from discreet.estimate.means.api import expectation, mean, total
+from discreet.estimate.means.contrast import Contrast
+from discreet.estimate.means.correlations import Correlation, correlation
+from discreet.estimate.means.result import Statistic
+from discreet.estimate.proportions.api import frequencies
+from discreet.estimate.proportions.grouped import GroupedFrequencies
+from discreet.estimate.proportions.quantile_result import Quantiles
+from discreet.estimate.proportions.quantiles import quantile
+from discreet.estimate.proportions.result import Frequencies
+from discreet.estimate.proportions.views import TopFrequencies, Totals, ValueFrequency
+from discreet.estimate.regressions.api import regression
+from discreet.estimate.regressions.comparison import Comparison, compare
+from discreet.estimate.regressions.likelihood import (
     Batch,
     BinaryRegression,
     LikelihoodFit,
@@ -53,20 +64,9 @@ from discreet.estimate.likelihood import (
     binary_regression,
     binary_regression_batches,
 )
-from discreet.estimate.m_estimation import MEstimate, losses, m_estimate
-from discreet.estimate.means.api import expectation, mean, total
-from discreet.estimate.means.contrast import Contrast
-from discreet.estimate.means.correlations import Correlation, correlation
-from discreet.estimate.means.result import Statistic
-from discreet.estimate.model_table import ModelTable, table
-from discreet.estimate.proportions.api import frequencies
-from discreet.estimate.proportions.grouped import GroupedFrequencies
-from discreet.estimate.proportions.quantile_result import Quantiles
-from discreet.estimate.proportions.quantiles import quantile
-from discreet.estimate.proportions.result import Frequencies
-from discreet.estimate.proportions.views import TopFrequencies, Totals, ValueFrequency
-from discreet.estimate.ratios import Ratios
-from discreet.estimate.regression import regression
+from discreet.estimate.regressions.model_table import ModelTable, table
+from discreet.estimate.regressions.ratios import Ratios
+from discreet.estimate.regressions.result import CorrectedRegression
 from discreet.estimate.replication import Replicated, replicate
 from discreet.estimate.sampling.calibration import Calibration, calibrate
 from discreet.estimate.tables.api import CrossTab, JointTable, crosstab, crosstab_of_reports, joint_table

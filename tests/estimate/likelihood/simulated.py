@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.estimate.likelihood.links import LINKS
+from discreet.estimate.regressions.likelihood.links import LINKS
 
 
 def rows(n, p00, p11, link="logit", beta=(1.0, 0.25, 0.0, 0.5), seed=0):

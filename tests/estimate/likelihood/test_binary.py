@@ -7,8 +7,8 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from discreet.estimate.likelihood import BinaryRegression, binary_regression
-from discreet.estimate.likelihood.links import LINKS
+from discreet.estimate.regressions.likelihood import BinaryRegression, binary_regression
+from discreet.estimate.regressions.likelihood.links import LINKS
 
 from .simulated import rows
 
@@ -125,7 +125,7 @@ def test_naive_intervals_miss_and_corrected_ones_cover():
 
 def test_many_starts_find_the_maximum_in_large_data_too():
     """The optimum found through a sample of rows is at least as high as one searched for on all rows."""
-    from discreet.estimate.likelihood.search import random_starts, search
+    from discreet.estimate.regressions.likelihood.search import random_starts, search
 
     p = 1 / (1 + np.exp(-0.3))
     X, y, _ = rows(60_000, p, p, seed=9)
@@ -138,8 +138,8 @@ def test_many_starts_find_the_maximum_in_large_data_too():
 
 def test_local_maxima_do_not_trap_the_fit():
     """From some starts the climb ends elsewhere; the fit is never below any of them."""
-    from discreet.estimate.likelihood.optimizer import maximise
-    from discreet.estimate.likelihood.search import random_starts
+    from discreet.estimate.regressions.likelihood.search import random_starts
+    from discreet.estimate.regressions.optimise import maximise
 
     for seed in range(10):
         X, y, _ = rows(300, 0.7, 0.7, seed=seed)

@@ -8,9 +8,9 @@ import pytest
 
 from discreet import Randomness, estimate, release
 from discreet.estimate.data import map_reduce as passes
-from discreet.estimate.likelihood import class_source, even_sample
-from discreet.estimate.likelihood.multinomial import multinomial_regression
-from discreet.estimate.likelihood.predictor import predictor_regression
+from discreet.estimate.regressions.likelihood import class_source, even_sample
+from discreet.estimate.regressions.likelihood.multinomial import multinomial_regression
+from discreet.estimate.regressions.likelihood.predictor import predictor_regression
 from discreet.mechanisms import GeneralizedResponse
 
 THREE = GeneralizedResponse(3, 2.0)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from discreet import EstimationError, NotIdentifiedError
-from discreet.estimate.likelihood import binary_regression
-from discreet.estimate.likelihood.links import LINKS
+from discreet.estimate.regressions.likelihood import binary_regression
+from discreet.estimate.regressions.likelihood.links import LINKS
 
 from .simulated import rows
 

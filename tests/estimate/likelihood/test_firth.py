@@ -8,12 +8,12 @@ from scipy.optimize import minimize
 
 from discreet import EstimationError
 from discreet.design import binary
-from discreet.estimate.likelihood import Batch, binary_regression, binary_regression_batches
-from discreet.estimate.likelihood.firth import Firth
-from discreet.estimate.likelihood.links import LINKS
-from discreet.estimate.likelihood.objective import Objective
-from discreet.estimate.likelihood.rows import ArrayRows, checked_rows
-from discreet.estimate.likelihood.yes_no import BinaryModel
+from discreet.estimate.regressions.likelihood import Batch, binary_regression, binary_regression_batches
+from discreet.estimate.regressions.likelihood.firth import Firth
+from discreet.estimate.regressions.likelihood.links import LINKS
+from discreet.estimate.regressions.likelihood.objective import Objective
+from discreet.estimate.regressions.likelihood.rows import ArrayRows, checked_rows
+from discreet.estimate.regressions.likelihood.yes_no import BinaryModel
 
 from .simulated import differences, rows
 

@@ -9,12 +9,12 @@ import pytest
 from discreet import EstimationError, Plan, Randomness, estimate, release
 from discreet.design import binary
 from discreet.estimate.data import map_reduce as passes
-from discreet.estimate.likelihood import binary_regression
-from discreet.estimate.likelihood.links import LINKS
-from discreet.estimate.likelihood.multinomial import multinomial_regression
-from discreet.estimate.likelihood.rows import checked_rows
-from discreet.estimate.likelihood.score import ScoreTest
-from discreet.estimate.likelihood.yes_no import BinaryModel
+from discreet.estimate.regressions.likelihood import binary_regression
+from discreet.estimate.regressions.likelihood.links import LINKS
+from discreet.estimate.regressions.likelihood.multinomial import multinomial_regression
+from discreet.estimate.regressions.likelihood.rows import checked_rows
+from discreet.estimate.regressions.likelihood.score import ScoreTest
+from discreet.estimate.regressions.likelihood.yes_no import BinaryModel
 
 from .simulated import differences
 

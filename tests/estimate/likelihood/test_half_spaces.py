@@ -6,9 +6,9 @@ import itertools
 
 import numpy as np
 
-from discreet.estimate.likelihood import binary_regression
-from discreet.estimate.likelihood.half_spaces import best_angle, best_step
-from discreet.estimate.likelihood.rows import checked_rows
+from discreet.estimate.regressions.likelihood import binary_regression
+from discreet.estimate.regressions.likelihood.half_spaces import best_angle, best_step
+from discreet.estimate.regressions.likelihood.rows import checked_rows
 
 from .simulated import rows
 

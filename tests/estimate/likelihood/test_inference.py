@@ -8,8 +8,8 @@ import statsmodels.api as sm
 from scipy import optimize, stats
 
 from discreet import EstimationError
-from discreet.estimate.likelihood import binary_regression
-from discreet.estimate.likelihood.effects import Predictions
+from discreet.estimate.regressions.likelihood import binary_regression
+from discreet.estimate.regressions.likelihood.effects import Predictions
 
 from .simulated import differences, rows
 
@@ -144,7 +144,7 @@ def test_survey_data_have_no_likelihood_ratio():
         weighted.covariance_of("cluster")
     with pytest.raises(EstimationError, match='must be one of "model"'):
         weighted.covariance_of("jackknife")
-    with pytest.raises(EstimationError, match='must be one of "wald", "profile", "score"'):
+    with pytest.raises(EstimationError, match='must be one of "wald", "profile"'):
         weighted.interval(method="exact")
 
 

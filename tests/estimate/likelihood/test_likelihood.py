@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.estimate.likelihood.links import LINKS
-from discreet.estimate.likelihood.rows import checked_rows
-from discreet.estimate.likelihood.yes_no import BinaryModel, report_probabilities
+from discreet.estimate.regressions.likelihood.links import LINKS
+from discreet.estimate.regressions.likelihood.rows import checked_rows
+from discreet.estimate.regressions.likelihood.yes_no import BinaryModel, report_probabilities
 
 from .simulated import differences
 

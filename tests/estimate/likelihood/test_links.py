@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet import EstimationError
-from discreet.estimate.likelihood.links import LINKS, link_named
+from discreet.estimate.regressions.likelihood.links import LINKS, link_named
 
 MIDDLE = np.linspace(-3, 3, 25)
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from discreet import EstimationError, NotIdentifiedError, Randomness
-from discreet.estimate.likelihood import binary_regression
-from discreet.estimate.likelihood.multinomial import MultinomialModel, multinomial_regression
-from discreet.estimate.likelihood.multinomial_rows import ClassRows, given_truths
+from discreet.estimate.regressions.likelihood import binary_regression
+from discreet.estimate.regressions.likelihood.multinomial import MultinomialModel, multinomial_regression
+from discreet.estimate.regressions.likelihood.multinomial_rows import ClassRows, given_truths
 from discreet.mechanisms import BinaryResponse, GeneralizedResponse
 
 from .simulated import differences, rows
@@ -163,7 +163,11 @@ def _simulated(n=6000, seed=4):
 
 def test_marginal_effects_are_derivatives_of_mean_probabilities():
     """Against finite differences of predictions, and their errors against finite differences in the coefficients."""
-    from discreet.estimate.likelihood.multinomial import class_effects, class_probabilities, multinomial_regression
+    from discreet.estimate.regressions.likelihood.multinomial import (
+        class_effects,
+        class_probabilities,
+        multinomial_regression,
+    )
 
     X, _, y, mechanism, _, _ = _simulated()
     fit = multinomial_regression(X, y, mechanism, names=["const", "x", "d"])
@@ -189,7 +193,7 @@ def test_marginal_effects_are_derivatives_of_mean_probabilities():
 
 def test_naive_multinomial_is_the_fit_of_the_reports():
     """The naive fit reads reports as truths; the corrected one is nearer to the true coefficients."""
-    from discreet.estimate.likelihood.multinomial import multinomial_regression
+    from discreet.estimate.regressions.likelihood.multinomial import multinomial_regression
 
     X, _, y, mechanism, B, _ = _simulated(40_000, 9)
     fit = multinomial_regression(X, y, mechanism)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from discreet.estimate.likelihood.links import link_named
-from discreet.estimate.likelihood.objective import Anchored, Objective
-from discreet.estimate.likelihood.optimizer import maximise
-from discreet.estimate.likelihood.rows import ArrayRows, Rows
-from discreet.estimate.likelihood.search import random_starts
-from discreet.estimate.likelihood.yes_no import BinaryModel
+from discreet.estimate.regressions.likelihood.links import link_named
+from discreet.estimate.regressions.likelihood.objective import Anchored, Objective
+from discreet.estimate.regressions.likelihood.rows import ArrayRows, Rows
+from discreet.estimate.regressions.likelihood.search import random_starts
+from discreet.estimate.regressions.likelihood.yes_no import BinaryModel
+from discreet.estimate.regressions.optimise import maximise
 
 
 def many_columns(seed, n=4_000, columns=50, right=0.65):

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.estimate.likelihood import binary_regression
-from discreet.estimate.likelihood.fit import _starts
-from discreet.estimate.likelihood.optimizer import maximise
+from discreet.estimate.regressions.likelihood import binary_regression
+from discreet.estimate.regressions.likelihood.fit import _starts
+from discreet.estimate.regressions.optimise import maximise
 
 FILE = Path(os.environ.get("DISCREET_DATA", "")) / "plagiarism.csv"
 pytestmark = pytest.mark.skipif(
@@ -118,10 +118,10 @@ def test_an_intercept_for_every_person(columns):
 
     from scipy.optimize import minimize
 
-    from discreet.estimate.likelihood.links import link_named
-    from discreet.estimate.likelihood.random_intercept import RandomInterceptModel
-    from discreet.estimate.likelihood.random_intercept import maximise as climb
-    from discreet.estimate.likelihood.rows import checked_rows
+    from discreet.estimate.regressions.likelihood.links import link_named
+    from discreet.estimate.regressions.likelihood.random_intercept import RandomInterceptModel
+    from discreet.estimate.regressions.likelihood.random_intercept import maximise_marginal as climb
+    from discreet.estimate.regressions.likelihood.rows import checked_rows
 
     with FILE.open() as file:
         people = sorted(

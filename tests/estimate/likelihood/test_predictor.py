@@ -8,7 +8,7 @@ import statsmodels.api as sm
 from scipy import stats
 
 from discreet import EstimationError
-from discreet.estimate.likelihood.predictor import predictor_regression
+from discreet.estimate.regressions.likelihood.predictor import predictor_regression
 
 from .simulated import differences
 

@@ -10,9 +10,9 @@ import pytest
 from scipy.integrate import quad
 from scipy.optimize import minimize
 
-from discreet.estimate.likelihood.links import link_named
-from discreet.estimate.likelihood.random_intercept import RandomInterceptModel, maximise
-from discreet.estimate.likelihood.rows import Rows
+from discreet.estimate.regressions.likelihood.links import link_named
+from discreet.estimate.regressions.likelihood.random_intercept import RandomInterceptModel, maximise_marginal
+from discreet.estimate.regressions.likelihood.rows import Rows
 
 LINKS = ["logit", "probit", "cloglog", "cauchit"]
 
@@ -87,7 +87,7 @@ def test_the_maximum_agrees_with_a_plain_quadrature_of_many_points():
         return -np.log(value).sum()
 
     reference = minimize(plain, [0.0, 0.0, 1.0], method="Nelder-Mead", options={"xatol": 1e-8, "fatol": 1e-10})
-    found = maximise(model, np.zeros(2))
+    found = maximise_marginal(model, np.zeros(2))
     assert found.converged
     assert found.quadrature_error < 1e-6
     np.testing.assert_allclose(found.theta, [*reference.x[:2], abs(reference.x[2])], rtol=1e-5)
@@ -98,7 +98,7 @@ def test_the_truth_is_within_its_error_bars():
     """Eight samples: the squared distance in units of the information is χ² with 24 degrees of freedom."""
     truth, distance = np.array([-0.5, 0.8, 1.2]), 0.0
     for seed in range(8):
-        found = maximise(sample(groups=200, seed=100 + seed), np.zeros(2))
+        found = maximise_marginal(sample(groups=200, seed=100 + seed), np.zeros(2))
         distance += float((found.theta - truth) @ found.information @ (found.theta - truth))
     assert 3 < distance < 90  # chances of about 1e-9 below and above
 
@@ -106,7 +106,7 @@ def test_the_truth_is_within_its_error_bars():
 def test_the_intercepts_of_groups_shrink_towards_zero():
     """Their means have a smaller spread than σ, and go with the share of "yes" in the group."""
     model = sample(groups=200, rows=8)
-    found = maximise(model, np.zeros(2))
+    found = maximise_marginal(model, np.zeros(2))
     mean, deviation = found.model.effects(found.theta)
     assert 0.2 < mean.std() < found.theta[-1]
     assert (deviation < found.theta[-1]).all()
@@ -144,7 +144,7 @@ def test_a_weight_of_two_is_the_group_twice():
     twice = np.arange(80) % 3 == 0
     rows = np.concatenate([np.arange(400), np.flatnonzero(np.repeat(twice, 5))])
     repeated = RandomInterceptModel(rows=once.rows.take(rows), starts=np.arange(0, rows.size, 5), link=once.link)
-    weighted = maximise(replace(once, weights=np.where(twice, 2.0, 1.0)), np.zeros(2))
-    found = maximise(repeated, np.zeros(2))
+    weighted = maximise_marginal(replace(once, weights=np.where(twice, 2.0, 1.0)), np.zeros(2))
+    found = maximise_marginal(repeated, np.zeros(2))
     np.testing.assert_allclose(weighted.theta, found.theta, atol=1e-5)
     np.testing.assert_allclose(weighted.information, found.information, rtol=1e-4)

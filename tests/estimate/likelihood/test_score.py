@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from discreet import EstimationError, Randomness, design, estimate
-from discreet.estimate.likelihood.links import LINKS
-from discreet.estimate.likelihood.rows import checked_rows
-from discreet.estimate.likelihood.score import ScoreTest
+from discreet.estimate.regressions.likelihood.links import LINKS
+from discreet.estimate.regressions.likelihood.rows import checked_rows
+from discreet.estimate.regressions.likelihood.score import ScoreTest
 
 
 def survey(n, epsilon, seed, beta=(-0.5, 0.8)):

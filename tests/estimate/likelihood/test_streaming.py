@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet import EstimationError
-from discreet.estimate.likelihood import Batch, binary_regression, binary_regression_batches
+from discreet.estimate.regressions.likelihood import Batch, binary_regression, binary_regression_batches
 
 from .simulated import rows
 

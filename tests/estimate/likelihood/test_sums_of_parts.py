@@ -12,14 +12,14 @@ import pytest
 
 from discreet.errors import EstimationError
 from discreet.estimate.data import map_reduce as passes
-from discreet.estimate.likelihood import class_source, even_sample
-from discreet.estimate.likelihood.fit import fit_binary
-from discreet.estimate.likelihood.links import LINKS
-from discreet.estimate.likelihood.multinomial import fit_multinomial
-from discreet.estimate.likelihood.multinomial_rows import class_rows
-from discreet.estimate.likelihood.predictor import fit_predictor
-from discreet.estimate.likelihood.rows import ArrayRows, checked_rows
-from discreet.estimate.likelihood.sampling import SampleSums
+from discreet.estimate.regressions.likelihood import class_source, even_sample
+from discreet.estimate.regressions.likelihood.fit import fit_binary
+from discreet.estimate.regressions.likelihood.links import LINKS
+from discreet.estimate.regressions.likelihood.multinomial import fit_multinomial
+from discreet.estimate.regressions.likelihood.multinomial_rows import class_rows
+from discreet.estimate.regressions.likelihood.predictor import fit_predictor
+from discreet.estimate.regressions.likelihood.rows import ArrayRows, checked_rows
+from discreet.estimate.sampling.unit_totals import UnitTotals
 
 from .test_class_source import THREE, N, sample
 
@@ -55,7 +55,7 @@ def same(theirs, mine):
     np.testing.assert_allclose(theirs.coefficients, mine.coefficients, rtol=0, atol=1e-10)
     np.testing.assert_allclose(theirs.covariance, mine.covariance, rtol=0, atol=1e-10)
     np.testing.assert_allclose(theirs.log_likelihood, mine.log_likelihood, rtol=1e-12)
-    assert theirs.degrees_of_freedom == mine.degrees_of_freedom
+    assert theirs.degrees_of_freedom == pytest.approx(mine.degrees_of_freedom, rel=1e-9)
     one, other = theirs.marginal_effects(), mine.marginal_effects()
     np.testing.assert_allclose(one.estimate, other.estimate, rtol=0, atol=1e-9)
     np.testing.assert_allclose(one.std_error, other.std_error, rtol=0, atol=1e-9)
@@ -154,12 +154,12 @@ def test_recurring_clusters_and_labels_of_text_add_up():
     scores = rng.normal(size=(400, 2))
 
     def sums(some):
-        made = SampleSums(2)
+        made = UnitTotals(2)
         made.add(strata[some], clusters[some], scores[some])
         return made
 
     whole = sums(slice(None)).finished()
-    parts = SampleSums(2) + sums(slice(300, 400)) + sums(slice(0, 7)) + sums(slice(7, 300)) + SampleSums(2)
+    parts = UnitTotals(2) + sums(slice(300, 400)) + sums(slice(0, 7)) + sums(slice(7, 300)) + UnitTotals(2)
     found = parts.finished()
     assert (found.clusters, found.strata, found.recurring) == (8, 2, True)
     assert (whole.clusters, whole.strata, whole.recurring) == (8, 2, True)

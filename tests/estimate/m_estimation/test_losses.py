@@ -11,8 +11,10 @@ from scipy import integrate
 
 from discreet.errors import EstimationError
 from discreet.estimate.m_estimation import losses
-from discreet.estimate.m_estimation.objective import Noise, Objective, View
-from discreet.estimate.m_estimation.smoothing import laplace_mixture
+from discreet.estimate.m_estimation.fit import family_of
+from discreet.estimate.regressions.laplace_exact import ExactLoss, Noise, View
+from discreet.estimate.regressions.laplace_smoothing import laplace_mixture
+from discreet.estimate.regressions.sample import Sample
 
 LOSSES = {
     "squared": (losses.Squared(), 0.7),
@@ -100,9 +102,9 @@ def test_the_exact_correction_is_unbiased_for_every_truth(name, zero):
     """δ₀ ℓ̃(η) + (1 − δ₀) E ℓ̃(η + noise) = ℓ(η) at any η; without the correction it is not."""
     loss, y = LOSSES[name]
     q = 0.35
-    noise = Noise(zero, np.array([2 * q]))
+    noise = Noise(zero, np.array([[2 * q]]))
     view = View(np.empty((1, 1)), 1.0, 1 - zero, averaged=True)
-    objective = Objective(loss, (view,), (), noise)
+    objective = ExactLoss(family_of(loss), (view,), (), noise, Sample(1))
 
     def corrected(eta):
         return objective._terms(view, eta, np.full_like(eta, y), q)[0]
@@ -122,9 +124,9 @@ def test_the_exact_correction_is_unbiased_for_every_truth(name, zero):
 def test_two_independent_noises_are_both_undone(loss):
     """Noise of the outcome beside that of the covariates: the product of both corrections is unbiased."""
     q, zero, own, other_zero = 0.35, 0.2, 0.2, 0.3
-    noise = Noise(zero, np.array([2 * q]), other=(other_zero, own))
+    noise = Noise(zero, np.array([[2 * q]]), other=(other_zero, own))
     view = View(np.empty((1, 1)), 1.0, 1 - zero, averaged=True)
-    objective = Objective(loss, (view,), (), noise)
+    objective = ExactLoss(family_of(loss), (view,), (), noise, Sample(1))
 
     def corrected(r):
         return objective._terms(view, -r, np.zeros_like(r), q)[0]

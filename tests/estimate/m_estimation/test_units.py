@@ -1,4 +1,4 @@
-"""Fits do not depend on units, say when no number of rows helps, and judge an update by all rows."""
+"""Fits do not depend on units, and say when no number of rows helps."""
 
 from __future__ import annotations
 
@@ -55,18 +55,6 @@ def test_the_units_of_a_noisy_outcome_do_not_matter(loss):
     np.testing.assert_allclose(*found, rtol=1e-6)
 
 
-@pytest.mark.parametrize("loss", ["check", "huber"])
-def test_an_update_in_other_units(loss):
-    """The curvature of earlier rows is carried along in the right units."""
-    halves = []
-    for factor in (1.0, 1e-4):
-        first = m_estimate(loss, REPORTS[:2000], MECHANISM, public=ONES[:2000], outcome=Y[:2000] * factor)
-        halves.append(first.update(REPORTS[2000:], ONES[2000:], Y[2000:] * factor))
-    plain, scaled = halves
-    assert np.abs(scaled.coefficients / 1e-4 - plain.coefficients).max() < 0.05 * plain.std_error.min()
-    np.testing.assert_allclose(scaled.std_error / 1e-4, plain.std_error, rtol=0.05)
-
-
 @pytest.mark.parametrize("width", [1e7, 1e10])
 def test_a_wide_column_beside_a_narrow_one(width):
     """Cents beside shares: the squared loss is not called singular."""
@@ -87,7 +75,7 @@ def test_the_threshold_of_huber_follows_the_residuals():
     assert 25 < float(fit.loss.split("= ")[1].rstrip(")")) < 60
     assert any("1.345 times" in note for note in fit.notes)
     low = m_estimate(losses.Huber(1.345), REPORTS, MECHANISM, public=ONES, outcome=100 * Y)
-    assert "threshold" in low.status
+    assert low.status != "converged"  # too few rows are inside it to know the curvature
     assert "1.345)" in low.loss
 
 
@@ -118,30 +106,6 @@ def test_fewer_rows_than_coefficients():
     assert "about" not in few.status
 
 
-@pytest.mark.parametrize("loss", ["squared", "check", "huber"])
-def test_a_small_batch_does_not_undo_a_large_one(loss):
-    """4,000 rows, then ten: judged by all of them; a hopeless first batch is not forgotten either."""
-    fit = m_estimate(loss, REPORTS, MECHANISM, public=ONES, outcome=Y)
-    more, y, ones = data(10, 2)
-    after = fit.update(more, ones, y).update(more[:1], ones[:1], y[:1])
-    assert after.n == 4_011
-    assert after.status == "converged"
-    with pytest.raises(EstimationError, match="one number per report"):
-        fit.update(more, ones, 1)
-
-
-def test_a_noisy_first_batch_stays_noisy():
-    """Rows that were too few are still too few after a handful more."""
-    noisy = ZeroInflatedLaplace(BOX, 3.0, 0.2)
-    x = np.random.default_rng(3).uniform(0, 1, (600, 2))
-    y = x @ [1, -1] + 0.3 * np.random.default_rng(4).standard_normal(600)
-    reports = noisy.privatize(x, Randomness.seeded(5))
-    fit = m_estimate("check", reports[:590], noisy, public=ONES[:590], outcome=y[:590])
-    if fit.converged:
-        assert "too noisy" in fit.status
-        assert "too noisy" in fit.update(reports[590:], ONES[:10], y[590:]).status
-
-
 @pytest.mark.parametrize("zero", [0.02, 0.2, 0.5])
 @pytest.mark.parametrize("scale", [1.0, 1.5, 3.0])
 def test_functions_that_jump_on_a_coarse_grid(zero, scale):
@@ -167,8 +131,8 @@ def test_a_coarse_grid_without_exact_records():
 
 def test_rows_far_apart_on_a_coarse_grid():
     """A wide box is not tabulated, and gives the same corrections."""
-    from discreet.estimate.m_estimation.functionals import on_the_grid
-    from discreet.estimate.m_estimation.sample import read_sample
+    from discreet.estimate.noisy_numbers.corrected_means import on_the_grid
+    from discreet.estimate.noisy_numbers.sample import read_sample
 
     mechanism = ZeroInflatedLaplace(Box(0, 2.0**30), 4.0, 0.2, grid=1)
     near, far = [[5.0], [9.0]], [[5.0], [2.0**30]]
@@ -222,8 +186,9 @@ def test_one_row_has_no_standard_error():
 def test_more_bad_input_gets_one_clear_sentence(changes, says):
     """What is wrong, never an error of numpy."""
     options = {"loss": "squared", "reports": np.zeros((10, 2)), "mechanism": MECHANISM, "outcome": np.zeros(10)}
+    method = "box" if callable(changes.get("loss")) else "exact"
     with pytest.raises(EstimationError, match=says):
-        m_estimate(**(options | changes))
+        any_estimate(**(options | changes), method=method)
 
 
 @pytest.mark.parametrize(
@@ -281,7 +246,7 @@ def test_the_units_of_a_column_do_not_matter_to_a_loss_of_ones_own(width):
         mechanism = ZeroInflatedLaplace(Box([0, 0], scale.tolist()), (0.4 * scale).tolist(), 0.2)
         y = x @ [1, -1] + 0.3 * np.random.default_rng(2).standard_normal(1_000)
         reports = mechanism.privatize(x * scale, Randomness.seeded(3))
-        fit = m_estimate(bend, reports, mechanism, [0.0, 0.0], outcome=y, randomness=Randomness.seeded(4))
+        fit = any_estimate(bend, reports, mechanism, [0.0, 0.0], outcome=y)
         assert fit.converged
         found.append([fit.coefficients * scale, fit.std_error * scale])
     np.testing.assert_allclose(found[1], found[0], rtol=0.02, atol=1e-3)

@@ -58,7 +58,7 @@ class Coefficient(Aim):
     link: str = "logit"
 
     def __post_init__(self) -> None:
-        from discreet.estimate.likelihood.links import link_named
+        from discreet.estimate.regressions.likelihood.links import link_named
 
         x = arguments.floats(self.covariates, "covariates", DesignError)
         beta = arguments.floats(self.coefficients, "coefficients", DesignError)
@@ -152,7 +152,7 @@ class Coefficient(Aim):
 
 def _shares(link: str, x: Floats, beta: Floats, channel: Floats) -> tuple[Floats, Floats]:
     """Report shares of every row, and how they move with the linear predictor."""
-    from discreet.estimate.likelihood.links import link_named
+    from discreet.estimate.regressions.likelihood.links import link_named
 
     no, yes, slope = link_named(link).parts(x @ beta)
     shares = no[:, None] * channel[0] + yes[:, None] * channel[1]

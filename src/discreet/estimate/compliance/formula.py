@@ -16,7 +16,7 @@ from discreet.estimate.formulas import Matrices, read_formula
 if TYPE_CHECKING:
     from discreet.estimate.compliance.model import Model
     from discreet.estimate.compliance.regression import NoncomplianceRegression
-    from discreet.estimate.likelihood.links import Link
+    from discreet.estimate.regressions.likelihood.links import Link
 
 
 def from_release(

@@ -31,10 +31,10 @@ from discreet.estimate.data.checks import (
 )
 from discreet.estimate.data.columns import StackedReports
 from discreet.estimate.intervals.levels import checked_level, two_sided_quantile
-from discreet.estimate.likelihood.fit import fit_in_memory
-from discreet.estimate.likelihood.links import Link, link_named
-from discreet.estimate.likelihood.multinomial_rows import refuse_collinear
-from discreet.estimate.likelihood.result import LikelihoodFit
+from discreet.estimate.regressions.likelihood.fit import fit_in_memory
+from discreet.estimate.regressions.likelihood.links import Link, link_named
+from discreet.estimate.regressions.likelihood.multinomial_rows import refuse_collinear
+from discreet.estimate.regressions.likelihood.result import LikelihoodFit
 from discreet.estimate.reporting import display
 
 #: Shares of the second trait from which a fit starts.

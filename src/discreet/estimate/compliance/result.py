@@ -16,7 +16,7 @@ from discreet.estimate.channels.likelihood_intervals import likelihood_ratio
 from discreet.estimate.compliance.maximum import Likelihood
 from discreet.estimate.compliance.model import Model
 from discreet.estimate.intervals.levels import checked_level, two_sided_quantile, wald
-from discreet.estimate.likelihood.inference import chi_square_tail
+from discreet.estimate.regressions.coefficient_tests import chi_square_tail
 from discreet.estimate.reporting import display
 from discreet.estimate.reporting.result import Result, frozen
 from discreet.estimate.reporting.table import SHARES, Axis, Column, Ends, ResultTable, interval_heading, labels

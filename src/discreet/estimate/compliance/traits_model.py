@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.estimate.channels.likelihood_intervals import Profile
-from discreet.estimate.likelihood.links import Link
-from discreet.estimate.likelihood.objective import Objective, Terms
-from discreet.estimate.likelihood.optimizer import maximise
-from discreet.estimate.likelihood.rows import ArrayRows
+from discreet.estimate.regressions.likelihood.links import Link
+from discreet.estimate.regressions.likelihood.objective import Objective
+from discreet.estimate.regressions.likelihood.rows import ArrayRows
+from discreet.estimate.regressions.optimise import Terms, maximise
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,24 +41,28 @@ def checked_method(method: str) -> str:
 
 def two_sided_quantile(level: float, degrees_of_freedom: float = math.inf) -> float:
     """The normal quantile z (or Student's t) that leaves (1 − level)/2 on each side."""
+    return float(two_sided_quantiles(level, np.array(degrees_of_freedom, float)))
+
+
+def two_sided_quantiles(level: float, degrees_of_freedom: Floats) -> Floats:
+    """The same for several degrees of freedom; infinite ones are those of the normal law."""
     from scipy.special import ndtri, stdtrit
 
     tail = (1 - level) / 2
-    if math.isinf(degrees_of_freedom):
-        return -float(ndtri(tail))
-    return -float(stdtrit(degrees_of_freedom, tail))
+    finite = np.isfinite(degrees_of_freedom)
+    return np.asarray(np.where(finite, -stdtrit(np.where(finite, degrees_of_freedom, 1.0), tail), -ndtri(tail)))
 
 
-def two_tails(z: Floats, degrees_of_freedom: float = math.inf) -> Floats:
+def two_tails(z: Floats, degrees_of_freedom: float | Floats = math.inf) -> Floats:
     """``P(|N(0, 1)| > |z|)``, or of Student's t."""
     from scipy.special import ndtr, stdtr
 
-    if math.isinf(degrees_of_freedom):
-        return np.asarray(2.0 * ndtr(-np.abs(z)))
-    return np.asarray(2.0 * stdtr(degrees_of_freedom, -np.abs(z)))
+    finite = np.isfinite(degrees_of_freedom)
+    by_t = 2.0 * stdtr(np.where(finite, degrees_of_freedom, 1.0), -np.abs(z))
+    return np.asarray(np.where(finite, by_t, 2.0 * ndtr(-np.abs(z))))
 
 
-def wald(estimate: Floats, std_error: Floats, quantile: float) -> Floats:
+def wald(estimate: Floats, std_error: Floats, quantile: float | Floats) -> Floats:
     """``π̂ ± z·se``. Not clipped: it is an approximation, and an end outside [0, 1] says how rough it is."""
     return np.stack([estimate - quantile * std_error, estimate + quantile * std_error], axis=-1)
 

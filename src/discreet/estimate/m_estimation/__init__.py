@@ -2,6 +2,6 @@
 
 from discreet.estimate.m_estimation import losses
 from discreet.estimate.m_estimation.fit import m_estimate
-from discreet.estimate.m_estimation.result import MEstimate
+from discreet.estimate.regressions.result import MEstimate
 
 __all__ = ["MEstimate", "losses", "m_estimate"]

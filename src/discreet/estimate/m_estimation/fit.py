@@ -1,4 +1,4 @@
-"""Fit a loss to privatised records."""
+"""Fit a loss to privatised records that are given as arrays."""
 
 from __future__ import annotations
 
@@ -12,43 +12,35 @@ import numpy as np
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import EstimationError
-from discreet.estimate.m_estimation import bounded, functionals, general, kinked
-from discreet.estimate.m_estimation.box.fit import fit_box
-from discreet.estimate.m_estimation.box.inside import is_coarse, need_exact_records, refuse_coarse_grid
-from discreet.estimate.m_estimation.choice import least_variance
-from discreet.estimate.m_estimation.corrections import corrected_objective
-from discreet.estimate.m_estimation.diagnosis import assemble, loss_text
-from discreet.estimate.m_estimation.first_guess import (
-    Guess,
-    closed_form,
-    first_guess,
-    given_start,
-    starting_points,
+from discreet.estimate.m_estimation import own_loss
+from discreet.estimate.m_estimation.expectations import expectation
+from discreet.estimate.m_estimation.identification import check_outcome, obstacle
+from discreet.estimate.m_estimation.losses import resolve
+from discreet.estimate.noisy_numbers.expectation import Expectation
+from discreet.estimate.noisy_numbers.inside import is_coarse, need_exact_records, refuse_coarse_grid
+from discreet.estimate.noisy_numbers.interval import applies
+from discreet.estimate.noisy_numbers.sample import METHODS, Sample, labels_of, numbers, read_sample
+from discreet.estimate.regressions.diagnosis import exploding
+from discreet.estimate.regressions.families import Family, Linear, Poisson, binary_family
+from discreet.estimate.regressions.fit import fit_corrected
+from discreet.estimate.regressions.laplace_exact import ExactLoss, Noise, refused, spread_of, views_of
+from discreet.estimate.regressions.losses import Huber, IndexLoss, Squared
+from discreet.estimate.regressions.losses import Logistic as LogisticLoss
+from discreet.estimate.regressions.losses import Poisson as PoissonLoss
+from discreet.estimate.regressions.losses import Probit as ProbitLoss
+from discreet.estimate.regressions.over_copies import (
+    ArrayCopies,
+    box_is_better,
+    constant_column,
+    continued,
+    fit_over_copies,
+    record_sample,
 )
-from discreet.estimate.m_estimation.identification import obstacle
-from discreet.estimate.m_estimation.losses import (
-    Expectation,
-    Huber,
-    IndexLoss,
-    Poisson,
-    Squared,
-    resolve,
-)
-from discreet.estimate.m_estimation.objective import Objective
-from discreet.estimate.m_estimation.outcomes import check_outcome
-from discreet.estimate.m_estimation.result import MEstimate, sandwich
-from discreet.estimate.m_estimation.sample import METHODS, Sample, labels_of, read_sample
-from discreet.estimate.m_estimation.semiparametric import fit as semiparametric
-from discreet.estimate.m_estimation.solver import Solution, best_of
-from discreet.estimate.m_estimation.units import loss_in, result_in, sample_in, unit_of
+from discreet.estimate.regressions.result import CorrectedRegression, MEstimate
+from discreet.estimate.regressions.robust import IndexFamily
+from discreet.estimate.regressions.semiparametric import fit as semiparametric
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 from discreet.randomness import Randomness
-
-#: Why "auto" takes the likelihood without looking at the variances of others.
-_EFFICIENT = (
-    'the method "likelihood" was chosen: where the model of the outcome is right no other has less variance in large '
-    "samples"
-)
 
 
 def m_estimate(
@@ -74,7 +66,7 @@ def m_estimate(
     loss : str, loss or function
         "squared", "logistic", "probit", "poisson", "check", "huber", "hinge"; one of ``estimate.losses``, such as
         ``losses.Check(tau=0.9)`` or ``losses.Expectation(f)``; or a function ``loss(theta, x[, y])`` that returns
-        one number per row (then ``start`` is needed).
+        one number per row (then ``start`` is needed, and the methods are "box" and "naive").
     reports : array (n, d)
         What ``mechanism.privatize`` gave.
     mechanism : ZeroInflatedLaplace
@@ -83,10 +75,10 @@ def m_estimate(
     method : {"auto", "exact", "box", "likelihood", "drcl", "sdrcl", "sl", "naive"}
         How the loss is corrected. "exact" is unbiased with the smallest variance among functions that are unbiased
         for every x; "box" also uses that x lies in the box, and never evaluates the loss outside it (it needs a zero
-        probability above 0); "likelihood" estimates the law of up to three numbers on cells and maximises the
-        likelihood of a logistic, probit or Poisson model; "auto" fits those of the three that are valid here and keeps
-        the one of least estimated variance, which a note names. "drcl", "sdrcl" and "sl" are those of zil2025, with x2
-        drawn here; "naive" ignores the noise.
+        probability above 0); "auto" is the one of the two whose variance is expected to be smaller by the design alone,
+        whatever was reported. "likelihood" estimates the law of up to three numbers on cells and maximises the
+        likelihood of a logistic, probit or Poisson model, which must be right. "drcl", "sdrcl" and "sl" are those of
+        zil2025, with x2 drawn here; "naive" ignores the noise.
     public : array (n, k), optional
         Covariates that were not randomised; a column of ones is an intercept. Their coefficients come last.
     outcome : array (n,) or int, optional
@@ -121,212 +113,172 @@ def m_estimate(
     sample = read_sample(
         reports, mechanism, public, outcome, outcome_mechanism, weights=weights, strata=strata, clusters=clusters
     )
-    given = (chosen, sample, start, names, randomness)
-    if method != "auto":
-        return _by(method, *given)
-    if _efficient(chosen, sample):
-        fit = _by("likelihood", *given)
-        if fit.converged:
-            return replace(fit, notes=(*fit.notes, _EFFICIENT))
-    spread = bounded.column_spread(sample) if isinstance(chosen, IndexLoss) else None
-    candidates = {one: partial(_by, one, *given) for one in _valid(sample)}
-    return least_variance(candidates, spread, partial(_covariance_at, chosen, sample, randomness))
-
-
-def _valid(sample: Sample) -> tuple[str, ...]:
-    """The corrections that "auto" compares, the preferred one first."""
-    mechanisms = [sample.mechanism, *([sample.outcome_noise] if sample.outcome_noise is not None else [])]
-    return ("exact",) if any(one.zero_probability == 0 or is_coarse(one) for one in mechanisms) else ("box", "exact")
-
-
-def _efficient(loss: Any, sample: Sample) -> bool:
-    """Whether there is a likelihood, which no correction can beat where the outcome's model is right."""
-    if "box" not in _valid(sample) or not isinstance(loss, IndexLoss) or sample.outcome is None:
-        return False
-    labels = _names(None, sample, sample.private.shape[1] + sample.public.shape[1])
-    return semiparametric.obstacle(loss, sample) is None and obstacle(loss, sample, labels, False) is None
-
-
-def _covariance_at(
-    loss: Any, sample: Sample, randomness: Randomness | None, method: str, theta: Floats
-) -> Floats | None:
-    """The sandwich of a correction at coefficients of another; None for losses whose curvature is not a plain mean."""
-    if not isinstance(loss, IndexLoss) or loss.kinked or not sample.design.plain:
-        return None
-    unit = unit_of(loss, sample)
-    objective = corrected_objective(loss_in(loss, unit), sample_in(sample, unit), method, randomness)
-    moments = objective.moments(theta / unit)
-    return sandwich(moments.hessian, moments.scores, sample.n) * unit**2
-
-
-def _by(
-    method: str, loss: Any, sample: Sample, start: Any, names: Sequence[str] | None, randomness: Randomness | None
-) -> MEstimate:
-    """The fit by one method."""
-    if method == "box":
-        need_exact_records(sample.mechanism)
-        if not isinstance(loss, Expectation):
-            refuse_coarse_grid(sample.mechanism)
-    if method == "drcl" and sample.mechanism.zero_probability == 0:
-        raise EstimationError(f'the method "{method}" needs a zero probability above 0')
+    if isinstance(chosen, IndexLoss):
+        return _Index(chosen, sample, start, names, randomness).fit(method)
     if method == "likelihood":
-        if not isinstance(loss, IndexLoss):
-            raise EstimationError('the method "likelihood" needs a model of the outcome: logistic, probit or poisson')
-        return _by_likelihood(loss, sample, start, names, randomness)
-    if isinstance(loss, Expectation):
-        return functionals.expectation(loss, sample, method, names, randomness)
-    if not isinstance(loss, IndexLoss):
-        return general.fit(loss, sample, start, method, names, randomness)
-    return fit_index(loss, sample, start, method, names, randomness)
+        raise EstimationError('the method "likelihood" needs a model of the outcome: logistic, probit or poisson')
+    if isinstance(chosen, Expectation):
+        if method == "auto":
+            method = "box" if _has_best_function(sample) else "exact"
+        if method == "box":
+            need_exact_records(sample.mechanism)
+        return expectation(chosen, sample, method, names, randomness)
+    return own_loss.fit(chosen, sample, start, "box" if method == "auto" else method, names)
 
 
-def _by_likelihood(
-    loss: IndexLoss, sample: Sample, start: Any, names: Sequence[str] | None, randomness: Randomness | None
-) -> MEstimate:
-    """Maximum likelihood from corrected least squares; more rows are added by the method "box"."""
-    check_outcome(loss, sample, "likelihood")
-    p = sample.private.shape[1] + sample.public.shape[1]
-    labels = _names(names, sample, p)
-    problem = semiparametric.obstacle(loss, sample) or obstacle(loss, sample, labels, False)
-    if problem is not None:
-        raise EstimationError(problem)
-    if start is None:
-        objective = corrected_objective(loss, sample, "exact", None)
-        first = first_guess(objective, sample, "box").theta
-    else:
-        first = given_start(start, p)
-    fit = semiparametric.fit_likelihood(loss, sample, first, labels)
-    again = partial(_update, loss=loss, sample=sample, method="box", names=labels)
-    return replace(fit, _again=partial(again, randomness=randomness, needed=0.0))
+def _without_box(sample: Sample) -> bool:
+    """Whether some numbers cannot be undone inside their box."""
+    mechanisms = [sample.mechanism, *([sample.outcome_noise] if sample.outcome_noise is not None else [])]
+    return any(one.zero_probability == 0 or is_coarse(one) for one in mechanisms)
 
 
-def fit_index(
-    loss: IndexLoss,
-    sample: Sample,
-    start: Any,
-    method: str,
-    names: Sequence[str] | None,
-    randomness: Randomness | None,
-    earlier: MEstimate | None = None,
-    needed: float = 0.0,
-) -> MEstimate:
-    """A loss on a linear index, fitted in units of the spread of the outcome.
-
-    Parameters
-    ----------
-    needed : float
-        The rows that the earlier estimate would have needed.
-    """
-    check_outcome(loss, sample, method)
-    p = sample.private.shape[1] + sample.public.shape[1]
-    labels = _names(names, sample, p)
-    first = None if start is None else given_start(start, p)
-    unit = unit_of(loss, sample)
-    own, scaled = loss_in(loss, unit), sample_in(sample, unit)
-    before = None if earlier is None else result_in(earlier, loss, unit)
-    first = None if first is None else first / unit
-    result, own, needed = _fit_scaled(own, scaled, first, method, labels, randomness, before, needed)
-    if isinstance(own, Huber):
-        own = replace(own, threshold=own.k * unit)
-        notes = [_threshold_note(own)] if isinstance(loss, Huber) and loss.threshold is None else []
-        result = replace(result, notes=(*result.notes, *notes))
-    again: Callable[..., MEstimate] = partial(_update, loss=own, sample=sample, method=method, names=labels)
-    return replace(
-        result_in(result, own, 1 / unit),
-        loss=loss_text(own),
-        _again=partial(again, randomness=randomness, needed=needed),
-    )
+def _has_best_function(sample: Sample) -> bool:
+    """Whether a mean inside the box is expected to have the smaller variance."""
+    return not _without_box(sample) and (applies(sample.mechanism) or box_is_better(sample.mechanism))
 
 
-def _threshold_note(loss: Huber) -> str:
-    return f"the threshold, {loss.k:.4g}, is {Huber.efficient:g} times the spread of the residuals"
-
-
-def _fit_scaled(
-    loss: IndexLoss,
-    sample: Sample,
-    start: Floats | None,
-    method: str,
-    labels: tuple[str, ...],
-    randomness: Randomness | None,
-    earlier: MEstimate | None,
-    needed: float,
-) -> tuple[MEstimate, IndexLoss, float]:
-    """The fit, the loss with everything chosen, and the rows that it would need."""
-    boxed = method == "box"
-    objective = corrected_objective(loss, sample, "exact" if boxed else method, randomness)
-    before = None
-    if earlier is not None:
-        before = (np.array(earlier.coefficients), np.array(earlier.hessian), float(earlier.n))
-        objective = replace(objective, earlier=before)
-    guess = first_guess(objective, sample, method)
-    if isinstance(loss, Huber) and loss.threshold is None:
-        loss = replace(loss, threshold=Huber.efficient * guess.bends_over(loss, guess.theta))
-        objective = objective.with_loss(loss)
-    problem = obstacle(loss, sample, labels, earlier is not None)
-    if boxed:
-        made = fit_box(loss, sample, start, guess, before)
-        found = made.solution, made.bent
-        result, needed = assemble(
-            made.objective, *found, sample, labels, method, guess, earlier, needed, problem, made.inflation
-        )
-        return replace(result, notes=(*result.notes, *made.notes)), loss, needed
-    found = _found(objective, sample, start, guess, earlier)
-    result, needed = assemble(objective, *found, sample, labels, method, guess, earlier, needed, problem)
-    return result, loss, needed
-
-
-def _found(
-    objective: Objective, sample: Sample, start: Floats | None, guess: Guess, earlier: MEstimate | None
-) -> tuple[Solution, kinked.KinkedFit | None]:
-    """Where the risk is least."""
-    loss = objective.loss
+def family_of(loss: IndexLoss) -> Family:
+    """The family of a loss."""
     if isinstance(loss, Squared):
-        return closed_form(objective, guess.theta), None
-    starts, scale, radius = starting_points(objective, start, guess, bounded.column_spread(sample), earlier)
-    if not loss.kinked:
-        solution = best_of(objective, starts, scale, radius)
-        if isinstance(loss, Poisson) and not solution.converged:
-            # The risk falls without bound: where the search ended means nothing.
-            solution = replace(solution, theta=starts[0])
-        return solution, None
-    length = guess.bends_over(loss, starts[0])
-    found = kinked.search(objective, sample, starts, scale, radius, length, guess.moment)
-    return found.solution, found
+        return Linear()
+    if isinstance(loss, (LogisticLoss, ProbitLoss)):
+        return binary_family("logit" if isinstance(loss, LogisticLoss) else "probit")
+    return Poisson() if isinstance(loss, PoissonLoss) else IndexFamily(loss, loss.name)
 
 
-def _update(
-    before: MEstimate,
-    reports: Any,
-    public: Any,
-    outcome: Any,
-    *,
-    loss: IndexLoss,
-    sample: Sample,
-    method: str,
-    names: tuple[str, ...],
-    randomness: Randomness | None,
-    needed: float,
-) -> MEstimate:
-    if not sample.design.plain:
-        raise EstimationError("an estimate with survey weights, strata or clusters cannot be updated; fit all rows")
-    if not before.converged:
-        raise EstimationError("an estimate that did not converge cannot be updated; fit all rows")
-    if sample.joint:
-        if outcome is not None:
-            raise EstimationError("the outcome is a coordinate of the reports, as before; leave it out")
-        fresh = read_sample(reports, sample.whole, public, sample.outcome_given, None)
-    elif np.ndim(outcome) == 0 and outcome is not None:
-        raise EstimationError("the outcome of an update must be one number per report, as before")
-    else:
-        fresh = read_sample(reports, sample.mechanism, public, outcome, sample.outcome_given)
-    if fresh.public.shape[1] != sample.public.shape[1]:
-        raise EstimationError(f"public must have {sample.public.shape[1]} columns, as before")
-    return fit_index(loss, fresh, None, method, names, randomness, earlier=before, needed=needed)
+class _Index:
+    """A loss of a linear index of arrays."""
+
+    def __init__(
+        self, loss: IndexLoss, sample: Sample, start: Any, names: Sequence[str] | None, randomness: Randomness | None
+    ) -> None:
+        self.loss, self.sample, self.randomness = loss, sample, randomness
+        d, k = sample.private.shape[1], sample.public.shape[1]
+        fallback = [*(f"x{j + 1}" for j in range(d)), *(f"public{j + 1}" for j in range(k))]
+        self.names = labels_of(fallback if names is None else names, d + k, "coefficient")
+        self.start = None if start is None else given_start(start, d + k)
+        self.family = family_of(loss)
+
+    def _chosen(self, method: str) -> str:
+        """The method, by the design where it is left open."""
+        if method != "auto":
+            return method
+        if _without_box(self.sample):
+            return "exact"
+        fixed = self.loss.kinked or isinstance(self.loss, PoissonLoss)
+        return "box" if fixed or box_is_better(self.sample.mechanism) else "exact"
+
+    def fit(self, method: str) -> CorrectedRegression:
+        """The fit by a method."""
+        method, mechanism = self._chosen(method), self.sample.mechanism
+        if method in ("box", "likelihood"):
+            need_exact_records(mechanism)
+            refuse_coarse_grid(mechanism)
+        check_outcome(self.loss, self.sample, method)
+        problem = None if method == "box" else refused(self.loss, method, mechanism.zero_probability)
+        if problem is not None and method != "likelihood":
+            raise EstimationError(problem)
+        problem = obstacle(self.loss, self.sample, self.names)
+        if problem is not None:
+            return self._nothing(method, problem)
+        fit = partial(self._fitted, method=method)
+        if method == "box":
+            found = self._over_copies(fit)
+        elif method == "likelihood":
+            found = self._likelihood(partial(self._fitted, method="box"))
+        else:
+            risk = self._exact(method)
+            found = exploding(replace(fit(risk), prefers_score=method != "naive" and not self.loss.kinked), risk)
+        notes = (*found.notes, *self._notes(method, found))
+        return replace(found, loss=loss_text(found.family, self.loss), notes=notes)
+
+    def _fitted(self, risk: Any, *, method: str, start: Floats | None = None, **options: Any) -> CorrectedRegression:
+        first = self.start if start is None else start
+        weighted = self.sample.row_weights is not None
+        return fit_corrected(risk, self.names, (), method=method, start=first, weighted=weighted, **options)
+
+    def _over_copies(self, fit: Callable[..., CorrectedRegression]) -> CorrectedRegression:
+        made = ArrayCopies(self.family, self.sample)
+        return fit_over_copies(made, made.copies(), fit)
+
+    def _likelihood(self, fit: Callable[..., CorrectedRegression]) -> CorrectedRegression:
+        problem = semiparametric.obstacle(self.loss, self.sample)
+        if problem is not None:
+            raise EstimationError(problem)
+        beside = self._over_copies(fit)
+        first = np.array(beside.coefficients) if self.start is None else self.start
+        return semiparametric.fit_likelihood(self.loss, self.sample, first, beside, np.arange(first.size))
+
+    def _exact(self, method: str) -> ExactLoss:
+        sample, mechanism = self.sample, self.sample.mechanism
+        zero, d = mechanism.zero_probability, sample.private.shape[1]
+        design = np.concatenate([sample.private, sample.public], axis=1) if sample.public.size else sample.private
+        second = None
+        if method in ("drcl", "sdrcl", "sl"):
+            doubly = mechanism.doubly_randomized(sample.private, self.randomness)
+            second = np.concatenate([doubly, sample.public], axis=1)
+        covariance = np.zeros((design.shape[1],) * 2)
+        covariance[range(d), range(d)] = mechanism.noise_scale**2
+        outcome, other = 0.0, None
+        if sample.outcome_noise is not None:
+            own = float(sample.outcome_noise.noise_scale[0] ** 2)
+            outcome, other = (own, None) if sample.joint else (0.0, (sample.outcome_noise.zero_probability, own / 2))
+        assert sample.outcome is not None
+        y = np.asarray(sample.outcome, float)
+        outcomes: tuple[tuple[Floats, Floats | None], ...] = ((np.where(y > 0, 1.0, 0.0), None),)
+        if sample.weights is not None:
+            outcomes = tuple((np.full(sample.n, float(value)), sample.weights[:, value]) for value in (0, 1))
+        elif self.loss.name != "hinge":
+            outcomes = ((y, None),)
+        curved = None
+        if self.loss.kinked and method != "naive" and not _without_box(sample):
+            made = ArrayCopies(self.family, sample)
+            kept = continued(made.copies()).kept
+            curved = made.risk(made.rows(kept.record, kept.weight, kept.values))
+        return ExactLoss(
+            self.family,
+            views_of(method, design, second, zero),
+            outcomes,
+            Noise(zero, covariance, outcome, other),
+            record_sample(sample, None, None),
+            constant_column(sample),
+            spread_of(y, self.loss),
+            curved,
+        )
+
+    def _notes(self, method: str, found: CorrectedRegression) -> list[str]:
+        notes = ["the noise was ignored: these coefficients are biased"] if method == "naive" else []
+        if isinstance(self.loss, Huber) and self.loss.threshold is None and isinstance(found.family, IndexFamily):
+            k = found.family.loss.k  # type: ignore[attr-defined]  # a Huber loss
+            notes.append(f"the threshold, {k:.4g}, is {Huber.efficient:g} times the spread of the residuals")
+        return notes
+
+    def _nothing(self, method: str, problem: str) -> CorrectedRegression:
+        """A fit that no number of rows of this kind could make."""
+        size = len(self.names)
+        nothing = np.full((size, size), np.nan)
+        return CorrectedRegression(
+            coefficients=np.zeros(size), covariance=nothing, names=self.names, n=self.sample.n, method=method,
+            loss=loss_text(self.family, self.loss), converged=False, status=problem, notes=(), hessian=nothing.copy(),
+            scores=nothing.copy(), family=self.family, randomised=(), cells=0, risk=self._exact("naive"),
+        )  # fmt: skip
 
 
-def _names(given: Sequence[str] | None, sample: Sample, p: int) -> tuple[str, ...]:
-    if given is not None:
-        return labels_of(given, p, "coefficient")
-    d = sample.private.shape[1]
-    return tuple(f"x{j + 1}" for j in range(d)) + tuple(f"public{j + 1}" for j in range(p - d))
+def given_start(start: Any, p: int) -> Floats:
+    """A start that the caller gives, checked."""
+    try:
+        given = np.atleast_1d(numbers(start, "start", single=True))
+    except EstimationError:
+        given = np.empty(0)
+    if given.shape != (p,):
+        raise EstimationError(f"start must be {p} finite numbers, one per coefficient")
+    return given
+
+
+def loss_text(family: Family, asked: IndexLoss) -> str:
+    """The loss with what was chosen for it."""
+    loss = family.loss if isinstance(family, IndexFamily) else asked
+    tau = getattr(loss, "tau", None)
+    if isinstance(loss, Huber) and loss.threshold is not None:
+        return f"{loss.name} (threshold = {loss.threshold:.4g})"
+    return f"{loss.name} (tau = {tau:g})" if tau is not None else loss.name

@@ -1,7 +1,7 @@
 """Scores of numbers with zero-inflated Laplace noise.
 
 The score is the report itself, whose noise has mean zero; or, where some records are published exactly, the unbiased
-function of least variance on the box (:mod:`discreet.estimate.m_estimation.box.interval`).
+function of least variance on the box (:mod:`discreet.estimate.noisy_numbers.interval`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.estimate.intervals.bounded_mean import Support
-from discreet.estimate.m_estimation.box.inside import is_coarse
-from discreet.estimate.m_estimation.box.interval import CorrectedFunction, applies, interval_correction
-from discreet.estimate.m_estimation.functionals import corrected_answers
-from discreet.estimate.m_estimation.losses import Expectation
-from discreet.estimate.m_estimation.sample import Sample, read_sample
+from discreet.estimate.noisy_numbers.corrected_means import corrected_answers
+from discreet.estimate.noisy_numbers.expectation import Expectation
+from discreet.estimate.noisy_numbers.inside import is_coarse
+from discreet.estimate.noisy_numbers.interval import CorrectedFunction, applies, interval_correction
+from discreet.estimate.noisy_numbers.sample import Sample, read_sample
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 
 _BOX_NOTE = "truths are known to lie in their range, which is used: the unbiased function of least variance there"

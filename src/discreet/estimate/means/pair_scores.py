@@ -22,9 +22,9 @@ from discreet.estimate.channels.channel import Channels
 from discreet.estimate.channels.joint import JointChannels, together
 from discreet.estimate.channels.value_numbers import value_numbers
 from discreet.estimate.data.columns import Column, ReleaseColumn
-from discreet.estimate.m_estimation.box.copies import Copies, NoisyBlock
 from discreet.estimate.means.box_scores import BoxScores
 from discreet.estimate.means.input import ScoredColumn
+from discreet.estimate.noisy_numbers.copies import Copies, NoisyBlock
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 
 #: From a and b to the debiased ``x^a y^b`` of some rows.

@@ -21,11 +21,11 @@ from discreet.errors import EstimationError
 from discreet.estimate.data.map_reduce import Source, summed
 from discreet.estimate.data.rows import Batch
 from discreet.estimate.data.survey_design import Roles
-from discreet.estimate.m_estimation.box.inside import is_coarse
-from discreet.estimate.m_estimation.box.interval import CorrectedFunction, applies, interval_correction
-from discreet.estimate.m_estimation.functionals import corrected_answers
-from discreet.estimate.m_estimation.losses import Expectation
-from discreet.estimate.m_estimation.sample import read_sample
+from discreet.estimate.noisy_numbers.corrected_means import corrected_answers
+from discreet.estimate.noisy_numbers.expectation import Expectation
+from discreet.estimate.noisy_numbers.inside import is_coarse
+from discreet.estimate.noisy_numbers.interval import CorrectedFunction, applies, interval_correction
+from discreet.estimate.noisy_numbers.sample import read_sample
 from discreet.estimate.sampling.score_means import ScoreMeans, ScoreSums
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 
