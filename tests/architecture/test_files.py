@@ -41,7 +41,7 @@ MODULES = {"os", "io", "shutil", "pyarrow.parquet", "pyarrow.csv", "tomllib", "t
 HOME = "files/"
 #: Each with its reason: in all of them the file was opened, or is written, by what `discreet.files` gives.
 EXCEPTIONS = {
-    "manifest/tables.py": {"pa.OSFile", "pq.ParquetFile", "pa_csv.open_csv"},  # under the name of a file that is open
+    "tables/readers.py": {"pa.OSFile", "pq.ParquetFile", "pa_csv.open_csv"},  # under the name of a file that is open
     "audit/storage.py": {"pq.write_table", "pq.read_metadata"},  # in memory
     "publish/run/writing.py": {"pq.ParquetWriter"},  # into a sink that create_private made
     "publish/run/folder_output.py": {"pq.ParquetWriter"},  # into a new folder that only its owner can enter

@@ -9,8 +9,8 @@ import pytest
 from discreet import EstimationError, Randomness, Release, estimate, release
 from discreet.audit import audit
 from discreet.estimate import passes
-from discreet.manifest.folder import FolderTable
 from discreet.publish.run import folder_output
+from discreet.tables.readers import FolderTable
 
 from .part_by_part import PartByPart
 from .questions_of_parts import DROP, QUESTIONS, REGRESSIONS, released_in_parts

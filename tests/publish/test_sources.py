@@ -135,7 +135,7 @@ def test_a_parquet_column_with_a_dot_is_not_a_path(tmp_path):
 
 def test_progress_counts_rows(tmp_path, monkeypatch):
     """The callback hears how many rows are done."""
-    from discreet.manifest import tables
+    from discreet.tables import readers as tables
 
     monkeypatch.setattr(tables, "MAX_BATCH_ROWS", 100)
     monkeypatch.setattr(tables, "MIN_BATCH_ROWS", 100)
@@ -146,7 +146,7 @@ def test_progress_counts_rows(tmp_path, monkeypatch):
 
 def test_a_csv_source_is_read_in_blocks(tmp_path, monkeypatch):
     """Rows that lie across the border of two blocks are whole."""
-    from discreet.manifest import tables
+    from discreet.tables import readers as tables
 
     monkeypatch.setattr(tables, "CSV_BLOCK", 1 << 12)
     notes = [f'line {i}\nwith "quotes", and {"x" * (i % 50)}' for i in range(500)]

@@ -19,9 +19,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import ReleaseError, SystemFailureError
-from discreet.manifest import Release, tables
+from discreet.manifest import storage as manifest_file
 from discreet.publish import Ledger, release
-from discreet.publish.run import commit, manifest_file, writing
+from discreet.publish.run import commit, writing
+from discreet.reading import Release
+from discreet.tables import readers as tables
 from tests.publish.conftest import block_of, plan_of
 
 KEEP = {"order": "keep"}

@@ -12,10 +12,10 @@ import pytest
 
 from discreet import ManifestError, ReleaseError
 from discreet.files import Lock, write_whole
-from discreet.manifest import Release
+from discreet.manifest import storage as manifest_file
 from discreet.publish import Ledger, Plan, ReplacedWarning, check, release, write_plan
-from discreet.publish.run import manifest_file
 from discreet.publish.run.commit import claim
+from discreet.reading import Release
 from tests.publish.conftest import plan_of
 
 

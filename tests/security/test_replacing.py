@@ -14,8 +14,8 @@ import pytest
 
 from discreet import DiscreetError, Release, ReleaseError, release
 from discreet.files.whole import replaced_path
-from discreet.manifest import replacing
 from discreet.publish.run import folder_output
+from discreet.reading import releases as replacing
 
 PLAN = {
     "budget": {"rows_per_person": 1},

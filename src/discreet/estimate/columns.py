@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.blocks import design_name
 from discreet.domains import FiniteDomain
 from discreet.domains.columns import as_arrow
 from discreet.errors import DomainError, EstimationError, ReleaseError
@@ -16,7 +17,6 @@ from discreet.estimate.channels import Channels
 from discreet.estimate.checks import checked_length, row_of
 from discreet.estimate.passes import rows_of, summed
 from discreet.estimate.tally import LabelIndex, report_codes
-from discreet.manifest.blocks import design_name
 from discreet.mechanisms import GeneralizedResponse
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet import arguments
 from discreet.arguments import Floats
+from discreet.blocks import NumericBlock
 from discreet.errors import EstimationError, NotIdentifiedError, ReleaseError
 from discreet.estimate import display
 from discreet.estimate.box_distribution import BoxDistribution, BoxThresholds
@@ -27,7 +28,6 @@ from discreet.estimate.rows import Batch, Rows, is_release
 from discreet.estimate.scored_column import NumberColumn, as_numbers
 from discreet.estimate.survey import Roles
 from discreet.estimate.value_numbers import NOBODY_KNOWN, value_names, value_numbers
-from discreet.manifest import NumericBlock
 from discreet.mechanisms import GeneralizedResponse, RecordMechanism
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 

@@ -15,7 +15,7 @@ from discreet.estimate.likelihood.firth import checked_penalty
 from discreet.estimate.likelihood.links import LINKS
 from discreet.estimate.repeated import refuse_repeated_columns
 from discreet.estimate.specification import Specification
-from discreet.manifest import Release
+from discreet.reading import Release
 
 FAMILIES = ("auto", "linear", "binary", "multinomial", "ordinal", "poisson", "quantile", "huber", "hinge")
 METHODS = ("auto", "likelihood", "corrected", "exact", "box", "drcl", "sdrcl", "sl", "naive")

@@ -26,7 +26,7 @@ from discreet.estimate.checks import checked_length, checked_population_sizes, c
 from discreet.estimate.columns import Column
 from discreet.estimate.passes import FarRows, Source, nbytes
 from discreet.estimate.tally import count_reports
-from discreet.manifest.over_parts import lies_elsewhere
+from discreet.reading.over_parts import lies_elsewhere
 
 #: Rows of an array handled at once when they carry more than a report.
 _ROWS = 1 << 20

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from discreet import arguments
 from discreet import arrow_functions as pc
 from discreet.arguments import Floats
+from discreet.blocks import Block, NumericBlock, RoundedBlock
 from discreet.domains import WithBlank
 from discreet.domains.columns import as_arrow, without_dictionary
 from discreet.errors import DomainError, EstimationError, ReleaseError
@@ -25,7 +26,6 @@ from discreet.estimate.passes import FarRows, summed
 from discreet.estimate.rows import Batch, Rows, is_release
 from discreet.estimate.survey import Roles
 from discreet.estimate.value_numbers import place_notes, value_names, value_numbers
-from discreet.manifest import Block, NumericBlock, RoundedBlock
 from discreet.mechanisms import RecordMechanism
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from discreet import arguments
 from discreet import arrow_functions as pc
 from discreet.arguments import Floats
+from discreet.blocks import Block
 from discreet.domains import FiniteDomain
 from discreet.domains.columns import is_number, without_dictionary
 from discreet.errors import EstimationError
@@ -28,7 +29,7 @@ from discreet.estimate.likelihood.truth_given_report import Reporting
 from discreet.estimate.m_estimation.result import MEstimate
 from discreet.estimate.passes import rows_of, summed
 from discreet.estimate.rows import Rows
-from discreet.manifest import Block, Release
+from discreet.reading import Release
 
 Fit = TypeVar("Fit", bound=LikelihoodFit | MEstimate | RandomInterceptRegression)
 

@@ -1,6 +1,5 @@
 """A table in, a private table out."""
 
-from discreet.manifest import Release
 from discreet.publish.plan import Budget, Plan
 from discreet.publish.run import saving as saving  # gives releases their way of being saved
 from discreet.publish.run.checking import check
@@ -8,6 +7,7 @@ from discreet.publish.run.ledger import Ledger, LedgerWarning
 from discreet.publish.run.release import release
 from discreet.publish.run.targets import ReplacedWarning
 from discreet.publish.skeleton import columns_of, count_rows, skeleton, write_plan
+from discreet.reading import Release
 
 __all__ = [
     "Budget",

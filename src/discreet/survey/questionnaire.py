@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
+from discreet.blocks import Block
 from discreet.domains import FiniteDomain
 from discreet.errors import PlanError
-from discreet.manifest import Block
 from discreet.mechanisms import FiniteMechanism
 from discreet.publish import Plan
 from discreet.publish.plan.collecting import Collect

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from discreet import arguments
 from discreet.arguments import Floats
+from discreet.blocks import design_name
 from discreet.errors import Argument, EstimationError
 from discreet.estimate.checks import row_of
 from discreet.estimate.scored_column import as_numbers
 from discreet.estimate.tally import LabelIndex
-from discreet.manifest.blocks import design_name
 
 Ints = NDArray[np.int64]
 Read = Callable[[str], Any]

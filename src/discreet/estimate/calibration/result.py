@@ -18,7 +18,7 @@ from discreet.estimate.calibration.margins import Margins, Number
 from discreet.estimate.result import Shown, frozen
 from discreet.estimate.result_table import Column, ResultTable, labels
 from discreet.estimate.rows import Rows, RowWeights, is_release
-from discreet.manifest import Release
+from discreet.reading import Release
 
 if TYPE_CHECKING:
     from discreet.estimate.calibration.calibrated_release import CalibratedRelease

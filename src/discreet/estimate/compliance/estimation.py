@@ -9,6 +9,7 @@ import numpy as np
 
 from discreet import arguments
 from discreet.arguments import Floats
+from discreet.blocks import design_name
 from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate.channels import Channels
 from discreet.estimate.collecting import collect, left_out_note
@@ -18,7 +19,6 @@ from discreet.estimate.compliance.model import Model
 from discreet.estimate.compliance.models import checked_evasive, model_named
 from discreet.estimate.compliance.result import Noncompliance
 from discreet.estimate.rows import is_release
-from discreet.manifest.blocks import design_name
 
 
 def noncompliance(

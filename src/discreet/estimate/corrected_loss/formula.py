@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from discreet import arguments
 from discreet.arguments import Floats
+from discreet.blocks import NumericBlock
 from discreet.errors import EstimationError
 from discreet.estimate.collecting import dropped_note
 from discreet.estimate.columns import ReleaseColumn
@@ -35,8 +36,7 @@ from discreet.estimate.m_estimation.box.copies import MONTE_CARLO_SHARE
 from discreet.estimate.passes import Held, Source, changed, remembered, rows_of, summed
 from discreet.estimate.rows import refuse_never_together
 from discreet.estimate.specification import Specification
-from discreet.manifest import Release
-from discreet.manifest.blocks import NumericBlock
+from discreet.reading import Release
 
 
 def corrected_regression(

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from discreet import arrow_functions as pc
 from discreet.arguments import Floats
+from discreet.blocks import NumericBlock
 from discreet.errors import EstimationError
 from discreet.estimate.m_estimation.box.copies import Copies, NoisyBlock
 from discreet.estimate.m_estimation.box.inside import is_coarse
-from discreet.manifest.blocks import NumericBlock
 
 if TYPE_CHECKING:
-    from discreet.manifest import Block
+    from discreet.blocks import Block
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.arguments import Floats
+from discreet.blocks import Block
 from discreet.domains.columns import without_dictionary
 from discreet.estimate.checks import checked_weights
 from discreet.estimate.corrected_loss.cells import Codes, narrow
@@ -20,8 +21,7 @@ from discreet.estimate.corrected_loss.sample import Sample
 from discreet.estimate.formulas import Sides
 from discreet.estimate.passes import nbytes
 from discreet.estimate.rows import Rows
-from discreet.manifest import Release
-from discreet.manifest.blocks import Block
+from discreet.reading import Release
 
 Indices = NDArray[np.intp]
 #: Rows that are looked at together.

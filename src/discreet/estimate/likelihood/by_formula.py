@@ -26,7 +26,7 @@ from discreet.estimate.likelihood.rows import CHUNK, Rows
 from discreet.estimate.likelihood.streaming import Batch, StreamRows
 from discreet.estimate.passes import Read, Source, remembered, rows_of
 from discreet.estimate.specification import OutcomeNumbers, Specification
-from discreet.manifest import Release
+from discreet.reading import Release
 
 
 def yes_no_outcome(asked: Specification) -> BinaryRegression:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from discreet import arrow_functions as pc
 from discreet.arguments import Floats
+from discreet.blocks import Block, NumericBlock
 from discreet.errors import Argument, EstimationError
 from discreet.estimate.columns import ReleaseColumn
 from discreet.estimate.m_estimation.fit import m_estimate
@@ -17,7 +18,6 @@ from discreet.estimate.m_estimation.losses import Check, Huber
 from discreet.estimate.m_estimation.result import MEstimate
 from discreet.estimate.rows import joined
 from discreet.estimate.specification import Specification
-from discreet.manifest import Block, NumericBlock
 from discreet.mechanisms import ZeroInflatedLaplace
 
 #: The losses of a yes/no outcome, by link.

@@ -20,7 +20,7 @@ from discreet.estimate.replication.units import read_units
 from discreet.estimate.replication.weights import Bootstrap, Jackknife, Released, Replicates
 from discreet.estimate.result import Result
 from discreet.estimate.rows import is_release
-from discreet.manifest import Release
+from discreet.reading import Release
 
 METHODS = ("auto", "jackknife", "bootstrap", "brr")
 #: Replicates that are made unless a number is given.

@@ -9,7 +9,8 @@ import pyarrow as pa
 from discreet import arrow_functions as pc
 from discreet.estimate.replication.weights import Replicates
 from discreet.estimate.weighted_release import WeightedRelease
-from discreet.manifest import Release, Survey
+from discreet.manifest import Survey
+from discreet.reading import Release
 
 
 class Reweighted(WeightedRelease):

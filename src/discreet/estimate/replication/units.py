@@ -11,7 +11,7 @@ from discreet.arguments import Floats
 from discreet.estimate.rows import Rows
 from discreet.estimate.survey import Roles, refuse_single_units
 from discreet.estimate.tally import Ints, LabelIndex, PairIndex
-from discreet.manifest import Release
+from discreet.reading import Release
 
 
 @dataclass(frozen=True, eq=False)

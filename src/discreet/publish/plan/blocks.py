@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from discreet.blocks import Block, ColumnBlock, DesignsByRow, Missing
 from discreet.domains import Binary, Categorical, FiniteDomain, WithBlank
 from discreet.errors import PlanError
-from discreet.manifest.blocks import Block, ColumnBlock, DesignsByRow, Missing
 from discreet.mechanisms import (
     BinaryResponse,
     ChannelResponse,

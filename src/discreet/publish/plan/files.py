@@ -13,9 +13,9 @@ import pyarrow as pa
 from discreet import limits
 from discreet.errors import InputError, PlanError
 from discreet.files import ordinary_text, path_inside
-from discreet.manifest.tables import file_table, reading
 from discreet.mechanisms.finite import MAX_MATRIX
 from discreet.publish.plan.grammar import at
+from discreet.tables.readers import file_table, reading
 
 
 @dataclass

@@ -9,8 +9,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from discreet.blocks import ColumnBlock, JointBlock
 from discreet.errors import BudgetError, DesignError, PlanError
-from discreet.manifest.blocks import ColumnBlock, JointBlock
 from discreet.publish.plan.blocks import read_block
 from discreet.publish.plan.budget import Budget
 from discreet.publish.plan.files import PlanFiles

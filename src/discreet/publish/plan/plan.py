@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import pyarrow as pa
 
 from discreet import arguments
+from discreet.blocks import Block
 from discreet.domains import Domain
 from discreet.errors import BudgetError, DomainError, PlanError
 from discreet.files import check_received, parse_toml, read_toml
-from discreet.manifest import Block, Survey, composed_guarantee
+from discreet.manifest import Survey, composed_guarantee
 from discreet.manifest.document import Order
 from discreet.plain_text import one_line
 from discreet.privacy import Guarantee
@@ -36,8 +37,8 @@ from discreet.publish.plan.survey import read_survey
 
 if TYPE_CHECKING:
     from discreet.design import BudgetSplit, Design
-    from discreet.manifest import Release
     from discreet.mechanisms import Mechanism
+    from discreet.reading import Release
 
 
 @dataclass(frozen=True)

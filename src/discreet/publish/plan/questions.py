@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from discreet.blocks import Block
 from discreet.domains import Categorical, FiniteDomain, Grid, WithBlank
 from discreet.errors import PlanError
-from discreet.manifest import Block
 from discreet.plain_text import has_control
 from discreet.publish.plan.collecting import TEXT_CHARACTERS, Collect, Words, words, words_of
 from discreet.publish.plan.grammar import QUESTION, Section, at

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
+from discreet.blocks import Block, ColumnBlock, JointBlock
 from discreet.errors import PlanError
-from discreet.manifest.blocks import Block, ColumnBlock, JointBlock
 from discreet.mechanisms.memoised import check_memoised
 from discreet.publish.plan.budget import Budget
 from discreet.publish.plan.grammar import Section, at

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from discreet.blocks import Block, DesignsByRow, Missing
 from discreet.domains import Binary, FiniteDomain
 from discreet.errors import MechanismError, PlanError
-from discreet.manifest.blocks import Block, DesignsByRow, Missing
 from discreet.mechanisms import BinaryResponse
 from discreet.mechanisms.procedures import PARAMETERS
 from discreet.plain_text import one_line

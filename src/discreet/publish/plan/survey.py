@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from discreet.errors import PlanError
 from discreet.manifest import Survey
-from discreet.manifest.survey import REPLICATIONS
+from discreet.manifest.document import REPLICATIONS
 from discreet.publish.plan.grammar import SURVEY, Section
 
 

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from discreet.blocks import Block, Cells
 from discreet.domains import FiniteDomain
 from discreet.domains.buffers import numbers_of
 from discreet.domains.columns import as_arrow, without_dictionary
 from discreet.errors import DomainError
-from discreet.manifest import Block
-from discreet.manifest.blocks import Cells
 from discreet.plain_text import one_line
 
 #: Declared values up to which a meaning is looked for, and spellings that a message lists.

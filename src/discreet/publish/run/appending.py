@@ -5,7 +5,7 @@ folder holds joins them under a second name (a hard link), the manifest lists ol
 exchange their names. A reader sees the old release or the new one, never some of both.
 
 A person may be in every addition, so rows per person add up and the guarantee is worked out for their sum
-(:mod:`discreet.manifest.additions`); it has to fit the budget of the plan.
+(:mod:`discreet.manifest.parts`); it has to fit the budget of the plan.
 """
 
 from __future__ import annotations
@@ -22,19 +22,18 @@ import pyarrow as pa
 
 from discreet.errors import Argument, BudgetError, ReleaseError
 from discreet.files.whole import writing
-from discreet.manifest import Column, Manifest, Release, composed_guarantee
-from discreet.manifest.additions import Addition, total_rows_per_person, total_security
-from discreet.manifest.canonical_form import ColumnForm
-from discreet.manifest.digest import ContentDigest
+from discreet.manifest import Column, Manifest, composed_guarantee
+from discreet.manifest.digest import ColumnForm, ContentDigest
 from discreet.manifest.document import ColumnType
-from discreet.manifest.folder import FolderTable
-from discreet.manifest.parts import MANIFEST_NAME, PartFile
+from discreet.manifest.parts import MANIFEST_NAME, Addition, PartFile, total_rows_per_person, total_security
 from discreet.manifest.signature import PublicKey, SigningKey
 from discreet.privacy import Guarantee
 from discreet.publish.plan import Plan
 from discreet.publish.run.folder_output import FolderOutput
 from discreet.publish.run.layout import Layout
 from discreet.publish.run.spark_types import cast_batch, spark_schema
+from discreet.reading import Release
+from discreet.tables.readers import FolderTable
 
 #: What the guarantee of such a release does not cover.
 CAVEAT = "with which of its additions a row was released"

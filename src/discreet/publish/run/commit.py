@@ -39,8 +39,7 @@ from discreet.files.whole import (
     take_name,
     temporary_path,
 )
-from discreet.manifest.storage import manifest_bytes, sidecar_path, staged_path
-from discreet.publish.run.manifest_file import belongs, is_manifest, is_torn
+from discreet.manifest.storage import belongs, is_manifest, is_torn, manifest_bytes, sidecar_path, staged_path
 
 _LEFT_OVER = re.compile(r"\.discreet-(?P<output>.+)\.(?:tmp|lock|manifest|old)", re.DOTALL)
 #: How long executors that have lost their driver may go on writing.

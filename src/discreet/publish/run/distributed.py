@@ -32,9 +32,8 @@ import pyarrow.parquet as pq
 from discreet import limits
 from discreet.engines.spark import Spark
 from discreet.errors import ReleaseError
-from discreet.manifest import Manifest, Release
+from discreet.manifest import Manifest
 from discreet.manifest.digest import Content, ContentDigest, PartDigest
-from discreet.manifest.folder import FolderTable
 from discreet.manifest.parts import PartFile
 from discreet.manifest.signature import SigningKey
 from discreet.publish.run.commit import remove
@@ -42,6 +41,8 @@ from discreet.publish.run.folder_output import FolderOutput, with_files
 from discreet.publish.run.layout import Layout
 from discreet.publish.run.spark_types import cast_batch, spark_schema
 from discreet.randomness import Randomness, StreamKey
+from discreet.reading import Release
+from discreet.tables.readers import FolderTable
 
 #: The column of random numbers by which rows are put in order.
 ORDER = "__discreet_order__"

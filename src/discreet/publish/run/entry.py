@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
-from discreet.manifest.folder import part_names
 from discreet.privacy import Guarantee
 from discreet.publish.plan import Plan
+from discreet.tables.readers import part_names
 
 #: ``started``: reports may exist and may have been seen. ``done``: they were released. ``abandoned``: all of them were
 #: removed by the process that made them, before anybody else could read them.

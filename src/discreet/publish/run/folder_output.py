@@ -30,12 +30,12 @@ from discreet.files.whole import (
     temporary_path,
     writing,
 )
-from discreet.manifest import Manifest, Release
-from discreet.manifest.folder import FolderTable
+from discreet.manifest import Manifest
 from discreet.manifest.parts import MANIFEST_NAME, PartFile
-from discreet.manifest.tables import rows_per_batch
 from discreet.publish.run.commit import claim, recover, remove
 from discreet.publish.run.writing import Output, holding
+from discreet.reading import Release
+from discreet.tables.readers import FolderTable, rows_per_batch
 
 #: Batches in a part. As batches have a power of two of rows, at least 4,096, parts begin where blocks of digests do.
 PART_BATCHES = 16

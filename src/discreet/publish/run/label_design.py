@@ -10,13 +10,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet import arrow_functions as pc
+from discreet.blocks import ColumnBlock
 from discreet.domains import Categorical, FiniteDomain
 from discreet.errors import InputError, PlanError, ReleaseError
-from discreet.manifest.blocks import ColumnBlock
 from discreet.publish.plan import Plan
 from discreet.publish.plan.grammar import at
 from discreet.publish.plan.labels import LabelSpec
-from discreet.publish.run.sources import Source, open_source
+from discreet.tables.readers import Source, open_source
 
 
 def with_labels_designed(plan: Plan, source: Any) -> Plan:

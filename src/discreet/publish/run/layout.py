@@ -25,14 +25,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet import arrow_functions as pc
+from discreet.blocks import Block, Cells
 from discreet.domains import Domain, FiniteDomain
 from discreet.domains.buffers import array_of, blanks_of, numbers_of
 from discreet.domains.columns import is_text
 from discreet.errors import Argument, DomainError, ReleaseError
-from discreet.manifest import Block
-from discreet.manifest.blocks import Cells
-from discreet.manifest.reading import decoded, report_type
-from discreet.manifest.tables import likely_delimiter
 from discreet.plain_text import one_line
 from discreet.publish.plan import Plan
 from discreet.publish.run.answers import ReadAs, encode_answers
@@ -41,6 +38,8 @@ from discreet.publish.run.memoising import memoised
 from discreet.publish.run.plain import plain_column, plain_type
 from discreet.randomness import Randomness
 from discreet.randomness.memoised import MemoKey
+from discreet.reading.releases import decoded, report_type
+from discreet.tables.readers import likely_delimiter
 
 #: Batches are encoded by several threads.
 _COUNTING = threading.Lock()

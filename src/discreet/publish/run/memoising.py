@@ -13,11 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from discreet import arrow_functions as pc
+from discreet.blocks import Block, Cells, JointBlock
 from discreet.domains.columns import without_dictionary
 from discreet.errors import Argument, ReleaseError
 from discreet.files import refuse_inputs
-from discreet.manifest import Block
-from discreet.manifest.blocks import Cells, JointBlock
 from discreet.mechanisms import FiniteMechanism
 from discreet.mechanisms.memoised import memoised_reports
 from discreet.privacy import Guarantee

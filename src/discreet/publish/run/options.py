@@ -13,7 +13,7 @@ from discreet.errors import Argument, ReleaseError
 from discreet.manifest.signature import SigningKey
 from discreet.publish.plan import Plan
 from discreet.publish.run.ledger import Ledger
-from discreet.publish.run.sources import Source
+from discreet.tables.readers import Source
 
 
 def check_progress(progress: Any) -> None:

@@ -21,9 +21,9 @@ import numpy as np
 import pyarrow as pa
 
 from discreet import arrow_functions as pc
+from discreet.blocks import Block
 from discreet.errors import ReleaseError, SystemFailureError
 from discreet.files import read_secret, write_whole
-from discreet.manifest import Block
 from discreet.publish.run.ledger import LedgerWarning
 
 #: Names another file for the key; when it is empty, no digests are kept.

@@ -8,13 +8,13 @@ from typing import Any
 
 from discreet.engines import Engine
 from discreet.errors import ReleaseError
-from discreet.manifest import Release
 from discreet.manifest.signature import SigningKey
 from discreet.publish.plan import Plan
 from discreet.publish.run.prepare import prepare
 from discreet.publish.run.work import Progress, Work
 from discreet.publish.run.writing import open_output
 from discreet.randomness import Randomness
+from discreet.reading import Release
 
 
 def release(

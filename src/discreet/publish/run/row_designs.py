@@ -10,15 +10,14 @@ import pyarrow as pa
 
 from discreet import arrow_functions as pc
 from discreet import limits
+from discreet.blocks import DesignsByRow
 from discreet.domains.columns import is_text, without_dictionary
 from discreet.errors import InputError, ReleaseError
-from discreet.manifest.blocks import DesignsByRow
-from discreet.manifest.tables import TableFile
 from discreet.mechanisms import BinaryResponse
 from discreet.plain_text import one_line
 from discreet.publish.plan import Plan
 from discreet.publish.plan.row_designs import RowDesigns, design_text
-from discreet.publish.run.sources import Source, open_source
+from discreet.tables.readers import Source, TableFile, open_source
 
 #: Between the cells of a row when they are looked up together; no cell of a plan's text may hold a control character.
 _BETWEEN = "\x1f"

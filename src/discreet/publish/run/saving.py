@@ -8,12 +8,11 @@ from dataclasses import replace
 import pyarrow as pa
 
 from discreet.errors import ReleaseError
-from discreet.manifest import Release
-from discreet.manifest.canonical_form import column_forms
-from discreet.manifest.digest import ContentDigest
-from discreet.manifest.tables import CSV
+from discreet.manifest.digest import ContentDigest, column_forms
 from discreet.publish.run.targets import check_output
 from discreet.publish.run.writing import open_output
+from discreet.reading import Release
+from discreet.tables.readers import CSV
 
 
 def save(release: Release, path: str | os.PathLike[str], *, overwrite: bool) -> Release:

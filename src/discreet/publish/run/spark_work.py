@@ -11,22 +11,21 @@ from typing import Any
 import pyarrow as pa
 
 from discreet import arguments
+from discreet.blocks import Block
 from discreet.engines.spark import Spark
 from discreet.errors import DomainError, ReleaseError
-from discreet.manifest import Block, Release
-from discreet.manifest.folder import FolderTable
 from discreet.manifest.signature import SigningKey
-from discreet.manifest.tables import PARQUET, ParquetTable, TableFile
 from discreet.publish.plan import Plan
 from discreet.publish.run.answers import ReadAs, encode_answers, meanings
 from discreet.publish.run.distributed import ORDER, SparkRun
 from discreet.publish.run.folder_output import FolderOutput
-from discreet.publish.run.sources import Source
 from discreet.publish.run.spark_types import spark_schema
 from discreet.publish.run.uniqueness import can_be_counted, is_nearly_unique
 from discreet.publish.run.work import Progress, Work
 from discreet.publish.run.writing import Output
 from discreet.randomness import Randomness
+from discreet.reading import Release
+from discreet.tables.readers import PARQUET, FolderTable, ParquetTable, Source, TableFile
 
 #: Different answers of a column that are looked at for what is said about them.
 _SPELLINGS = 10_000

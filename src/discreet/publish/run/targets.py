@@ -10,10 +10,9 @@ from pathlib import Path
 from discreet import arguments
 from discreet.errors import ReleaseError
 from discreet.files.whole import already_there, refuse_inputs
-from discreet.manifest.storage import sidecar_path
-from discreet.manifest.tables import CSV, PARQUET
+from discreet.manifest.storage import is_torn, sidecar_path
 from discreet.publish.run.commit import refuse_stranger
-from discreet.publish.run.manifest_file import is_torn
+from discreet.tables.readers import CSV, PARQUET
 
 
 class ReplacedWarning(UserWarning):

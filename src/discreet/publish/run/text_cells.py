@@ -8,9 +8,9 @@ import pyarrow as pa
 from discreet.domains import Domain, FiniteDomain
 from discreet.domains.columns import is_text
 from discreet.errors import Argument, ReleaseError
-from discreet.manifest.canonical_form import is_bytes
-from discreet.publish.run.csv_text import spreadsheet_safe
+from discreet.manifest.digest import is_bytes
 from discreet.publish.run.layout import Layout
+from discreet.tables.csv_text import spreadsheet_safe
 
 
 def check_csv_labels(layout: Layout) -> None:

@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 
 from discreet import arrow_functions as pc
+from discreet.blocks import Block
 from discreet.domains import FiniteDomain
 from discreet.domains.columns import is_text, without_dictionary
 from discreet.errors import DomainError
-from discreet.manifest import Block
 from discreet.publish.run.answers import encode_answers
 from discreet.publish.run.layout import Layout
-from discreet.publish.run.sources import Source
+from discreet.tables.readers import Source
 
 #: Different values of a batch up to which each is tried once; beyond, batches are halved until the bad rows are found.
 _MANY = 4096

@@ -19,12 +19,10 @@ from discreet.engines import Local
 from discreet.engines.ahead import Beside
 from discreet.errors import Argument, ReleaseError
 from discreet.files.whole import writing
-from discreet.manifest import Column, Manifest, Release
-from discreet.manifest.canonical_form import column_forms
-from discreet.manifest.digest import ContentDigest
+from discreet.manifest import Column, Manifest
+from discreet.manifest.digest import ContentDigest, column_forms
 from discreet.manifest.document import ColumnType
 from discreet.manifest.signature import SigningKey
-from discreet.manifest.tables import CSV, rows_per_batch
 from discreet.publish.plan import Plan, as_plan
 from discreet.publish.plan.numeric import ClippedWarning
 from discreet.publish.run.answers import AnswersReadWarning, sentence
@@ -44,7 +42,6 @@ from discreet.publish.run.plain import PublicTypes
 from discreet.publish.run.recognition import TruthDigest, read_key
 from discreet.publish.run.row_designs import with_designs_read
 from discreet.publish.run.shuffle import Shuffler
-from discreet.publish.run.sources import Source, open_source
 from discreet.publish.run.spark_types import cast_batch
 from discreet.publish.run.targets import check_output
 from discreet.publish.run.text_cells import check_csv_labels, check_spreadsheet_safe, marked
@@ -54,6 +51,8 @@ from discreet.publish.run.writing import Output, holding, open_output
 from discreet.randomness import Randomness
 from discreet.randomness.memoised import MemoKey
 from discreet.randomness.stream import has_cipher
+from discreet.reading import Release
+from discreet.tables.readers import CSV, Source, open_source, rows_per_batch
 
 Progress = Callable[[int], object]
 Batches = Generator[pa.RecordBatch, None, None]

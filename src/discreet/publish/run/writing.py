@@ -18,15 +18,15 @@ import pyarrow.parquet as pq
 from discreet.errors import ReleaseError
 from discreet.files.lock import Lock
 from discreet.files.whole import create_private, flush, temporary_path, writing
-from discreet.manifest import Manifest, Release
+from discreet.manifest import Manifest
 from discreet.manifest.parts import PartFile
-from discreet.manifest.storage import KEY
-from discreet.manifest.tables import PARQUET, CsvTable, ParquetTable
+from discreet.manifest.storage import KEY, arrow_schema_entry, footer_entry, sidecar_of_csv
 from discreet.publish.run.commit import claim, finish, put_in_place, recover
-from discreet.publish.run.csv_text import csv_header, csv_rows
-from discreet.publish.run.manifest_file import arrow_schema_entry, footer_entry, sidecar_of_csv
 from discreet.publish.run.plain import fresh_copy
 from discreet.publish.run.targets import refuse_existing
+from discreet.reading import Release
+from discreet.tables.csv_text import csv_header, csv_rows
+from discreet.tables.readers import PARQUET, CsvTable, ParquetTable
 
 
 def open_output(

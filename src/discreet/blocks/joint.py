@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from discreet import arguments
+from discreet.blocks.base import RecordBlock, check_blank, stored_finite
+from discreet.blocks.checks import mapping
+from discreet.blocks.finite import ColumnBlock
 from discreet.domains import FiniteDomain
 from discreet.errors import ManifestError, MechanismError
-from discreet.manifest.blocks.base import check_blank, stored_finite
-from discreet.manifest.blocks.finite import ColumnBlock
-from discreet.manifest.blocks.record import RecordBlock
-from discreet.manifest.checks import mapping
 from discreet.mechanisms import FiniteMechanism, JointResponse
 
 

@@ -4,35 +4,189 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet import arrow_functions as pc
+from discreet.blocks import Block
+from discreet.domains import Domain, FiniteDomain
+from discreet.domains.buffers import array_of, blanks_of, numbers_of
+from discreet.domains.columns import is_text, without_dictionary
 from discreet.engines import Engine, Local
 from discreet.engines.local import available_cores
-from discreet.errors import Argument, ManifestError, ReleaseError
-from discreet.manifest.additions import described
-from discreet.manifest.blocks import Block
-from discreet.manifest.canonical_form import ColumnForm, column_forms
-from discreet.manifest.document import Manifest, parsed
-from discreet.manifest.exposure import Combination, choosing_columns, count_designs, expected_rows
-from discreet.manifest.folder import FolderTable
-from discreet.manifest.parts import check_files, check_rows, manifest_of_folder
-from discreet.manifest.reading import ReleasedColumn
-from discreet.manifest.replacing import steadily
-from discreet.manifest.storage import read_csv_manifest, read_parquet_manifest
-from discreet.manifest.survey import Survey
-from discreet.manifest.tables import ParquetTable, TableFile, file_table, rows_per_batch
+from discreet.errors import Argument, DomainError, InputError, ManifestError, ReleaseError, SystemFailureError
+from discreet.files import Identity
+from discreet.files.whole import replaced_path
+from discreet.manifest.digest import ColumnForm, column_forms, form_of
+from discreet.manifest.document import Column, Manifest, Survey, parsed
+from discreet.manifest.parts import MANIFEST_NAME, check_files, check_rows, described, manifest_of_folder
+from discreet.manifest.storage import read_csv_manifest, read_parquet_manifest, sidecar_path
 from discreet.mechanisms import FiniteMechanism, Mechanism
 from discreet.plain_text import one_line
 from discreet.privacy import Guarantee
+from discreet.reading.exposure import Combination, choosing_columns, count_designs, expected_rows
+from discreet.tables.readers import FolderTable, ParquetTable, TableFile, file_table, rows_per_batch
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+
+#: Public text that stands for numbers is read as such.
+_NUMBERS: dict[str, pa.DataType] = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_()}
+
+
+#: Text domains with more labels than this are held as plain text: every row group of a Parquet file, and every
+#: batch, would otherwise carry the whole list.
+MAX_DICTIONARY = 1 << 16
+
+
+def report_type(reports: Domain) -> pa.DataType:
+    """The type of a released column."""
+    kind, long = reports.arrow_type, isinstance(reports, FiniteDomain) and reports.size > MAX_DICTIONARY
+    return kind.value_type if pa.types.is_dictionary(kind) and long else kind
+
+
+class ReleasedColumn:
+    """One column of a release: where it comes from, and the type in which it is handed out."""
+
+    def __init__(self, column: Column, reports: Domain | None, stored: pa.DataType, *, blanks: bool = True) -> None:
+        self.name = column.name
+        self.reports = reports
+        self._blanks = blanks  # whether a cell can be blank
+        self._stored = stored
+        if reports is not None:
+            self.type = report_type(reports)
+        else:
+            self.type = _NUMBERS.get(column.type or "text", stored) if is_text(stored) else stored
+
+    @cached_property
+    def _dictionary(self) -> pa.Array | None:
+        """The labels in their declared order, when the column is handed out as a dictionary."""
+        if self.reports is None or not pa.types.is_dictionary(self.type):
+            return None
+        return self.reports.decode_arrow(np.zeros(0, np.uint8)).dictionary
+
+    def fits(self, form: str | None) -> bool:
+        """Whether the stored type can hold what was released, by the form of its digest where there is one."""
+        if self.reports is not None:
+            return _family(self._stored) == _family(self.type)
+        return form is None or _form_or_none(self._stored) == form
+
+    def read(self, cells: pa.Array, first_row: int) -> pa.Array:
+        """Cells in the type of the column."""
+        if self.reports is not None:
+            return self._read_reports(self.reports, cells, first_row)
+        if cells.type == self.type:
+            return cells
+        try:
+            return cells.cast(self.type)
+        except pa.ArrowInvalid:
+            raise ReleaseError(f'column "{self.name}" holds text where the manifest says {self.type}') from None
+
+    def _read_reports(self, reports: Domain, cells: pa.Array, first_row: int) -> pa.Array:
+        if cells.null_count and not self._blanks:
+            row = first_row + int(np.flatnonzero(blanks_of(cells))[0])
+            raise ReleaseError(
+                f'column "{self.name}", row {row} (counted from 0) is blank, but no blank was released; '
+                "the table was changed"
+            )
+        if cells.type == self.type and (self._dictionary is None or cells.dictionary.equals(self._dictionary)):
+            return cells
+        return decoded(reports, *self._encoded(reports, cells, first_row))
+
+    def _encoded(
+        self, reports: Domain, cells: pa.Array, first_row: int
+    ) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+        try:
+            values = reports.parse(cells) if is_text(cells.type) else cells
+            return reports.encode_reports(values)
+        except DomainError as error:
+            raise error.at(column=self.name, first_row=first_row) from None
+
+    def coded(self, cells: pa.Array, first_row: int) -> pa.Array:
+        """Reports as codes, null where there is none; public cells as they are stored, without dictionaries."""
+        if self.reports is not None:
+            codes, missing = self._encoded(self.reports, cells, first_row)
+            return array_of(codes, missing)
+        return without_dictionary(cells)
+
+
+def _family(kind: pa.DataType) -> str:
+    """Text, booleans and numbers are never taken for each other."""
+    if pa.types.is_dictionary(kind):
+        return _family(kind.value_type)
+    return "text" if is_text(kind) else "boolean" if pa.types.is_boolean(kind) else "number"
+
+
+def _form_or_none(kind: pa.DataType) -> str | None:
+    try:
+        return form_of(kind)
+    except ReleaseError:
+        return None
+
+
+def decoded(domain: Domain, codes: NDArray[Any], missing: NDArray[np.bool_] | None) -> pa.Array:
+    """Labels of codes, with nulls where something is missing."""
+    values = domain.decode_arrow(codes)
+    if values.type != report_type(domain):
+        values = values.dictionary_decode()
+    if missing is None:
+        return values
+    if pa.types.is_dictionary(values.type):
+        indices = array_of(numbers_of(values.indices), missing)
+        return pa.DictionaryArray.from_arrays(indices, values.dictionary)
+    return pc.if_else(pa.array(missing), pa.scalar(None, values.type), values)
+
+
+Opened = TypeVar("Opened")
+
+#: How often a release may be replaced while it is opened; each time it is opened anew.
+_ATTEMPTS = 50
+#: How long a name may be without a release while a folder is replaced, where two names cannot be exchanged at once.
+_GAP_SECONDS = 2.0
+
+
+def steadily(path: Path, open_now: Callable[[], Opened]) -> Opened:
+    """What opening gives or raises, if the same release lay at the path before and after; else it is opened again."""
+    for _ in range(_ATTEMPTS):
+        before = _state(path)
+        try:
+            opened = open_now()
+        except (InputError, SystemFailureError):
+            if _state(path) == before:
+                raise
+        else:
+            if _state(path) == before:
+                return opened
+    raise ReleaseError(f"{path} was replaced {_ATTEMPTS} times while it was opened; open it when that has ended")
+
+
+def _state(path: Path) -> tuple[Identity | None, ...]:
+    """Which table and manifest lie at a path; a folder that is being replaced is waited for."""
+    deadline = time.monotonic() + _GAP_SECONDS
+    while not os.path.lexists(path) and replaced_path(path).is_dir():
+        if time.monotonic() > deadline:
+            raise ReleaseError(
+                f"there is no {path}: a process was stopped while it replaced this release; the earlier release is "
+                f"complete in {replaced_path(path)}, rename it or repeat the release"
+            )
+        time.sleep(_GAP_SECONDS / 100)
+    return tuple(_identity(one) for one in (path, path / MANIFEST_NAME, sidecar_path(path)))
+
+
+def _identity(path: Path) -> Identity | None:
+    try:
+        return Identity.of(os.stat(path))
+    except (OSError, ValueError):
+        return None
 
 
 @runtime_checkable

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from discreet.manifest.document import Manifest
-from discreet.manifest.folder import FolderTable
-from discreet.manifest.release import Release
+from discreet.reading.releases import Release
+from discreet.tables.readers import FolderTable
 
 #: A part as a release of its own, and the number of rows before it, in; anything that can be sent out.
 Work = Callable[[Release, int], Any]

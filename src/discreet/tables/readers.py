@@ -1,6 +1,10 @@
-"""Tables on disk, read batch by batch: Parquet, and CSV in which every cell is text.
+"""Tables read batch by batch: Parquet, CSV in which every cell is text, folders of parts, and Arrow streams.
 
 An error never quotes a cell: a row of a CSV file may be private.
+
+Parts of a folder are the files that end in ``.parquet`` or ``.pq``, in the folder and below it, in the order of their
+names. A name that starts with a dot or an underscore is no part. A folder called ``region=north`` gives all rows below
+it one more column (Hive's way), whose cells are text.
 """
 
 from __future__ import annotations
@@ -8,18 +12,21 @@ from __future__ import annotations
 import csv
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from discreet import files, limits
-from discreet.errors import Argument, ReleaseError, SystemFailureError
+from discreet import arguments, files, limits
+from discreet.errors import Argument, DiscreetError, ReleaseError, SystemFailureError
 
 #: Bytes of CSV text handled at once.
 CSV_BLOCK = 1 << 24
@@ -262,3 +269,224 @@ def file_table(path: Path, missing: Sequence[str] = (), *, delimiter: str = ",",
     if suffix in PARQUET:
         return ParquetTable(path)
     return CsvTable(path, missing, delimiter=delimiter, encoding=encoding)
+
+
+#: What Hive calls a value that is missing.
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file of a folder, its name relative to the folder, and the columns that its place gives."""
+
+    name: str
+    table: ParquetTable
+    constants: Mapping[str, str | None]
+
+    def batches(self, columns: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """The rows of the part in these columns."""
+        inside = [name for name in columns if name not in self.constants]
+        # A part all of whose columns come from its place still has as many rows.
+        read = inside or self.table.schema.names[:1]
+        for batch in self.table.batches(read):
+            arrays = [
+                pa.repeat(pa.scalar(self.constants[name], pa.string()), batch.num_rows)
+                if name in self.constants
+                else batch.column(name)
+                for name in columns
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+class FolderTable(TableFile):
+    """The parts of a folder as one table.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    names : sequence of str, optional
+        The parts, relative to the folder; default: all that are there.
+    """
+
+    path: Path
+
+    def __init__(self, path: Path, names: Sequence[str] | None = None) -> None:
+        self.path = path
+        listed = part_names(path) if names is None else list(names)
+        if not listed:
+            raise ReleaseError(f"{path} holds no Parquet file")
+        self.parts = [Part(name, ParquetTable(path / name), _constants(name)) for name in listed]
+        self._schema = self._common_schema()
+
+    def _common_schema(self) -> pa.Schema:
+        first = self.parts[0]
+        plain = first.table.schema.remove_metadata()
+        for part in self.parts:
+            if not part.table.schema.remove_metadata().equals(plain) or part.constants.keys() != first.constants.keys():
+                raise ReleaseError(
+                    f"{part.name} has other columns or types than {first.name}; "
+                    "all parts of a folder must have the same"
+                )
+        for name in first.constants:
+            if name in plain.names:
+                raise ReleaseError(f'"{name}" is both a column of {first.name} and a folder {name}=…; rename one')
+        return pa.schema([*plain, *((name, pa.string()) for name in first.constants)])
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of every part, and the columns that its place gives."""
+        return self._schema
+
+    @property
+    def rows(self) -> int:
+        """From the footers."""
+        return sum(part.table.rows for part in self.parts)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows of the parts, one part after the other."""
+        for batches in self.part_batches(columns):
+            yield from batches
+
+    def part_batches(self, columns: Sequence[str]) -> list[Iterator[pa.RecordBatch]]:
+        """The rows of every part."""
+        schema = pa.schema([self._schema.field(name) for name in columns])
+        return [part.batches(columns, schema) for part in self.parts]
+
+
+def part_names(folder: Path) -> list[str]:
+    """The parts in a folder and below, relative to it, in the order of their names."""
+    found: list[str] = []
+    with reading(folder, "Parquet"):
+        for place, below, files in os.walk(folder, onerror=refuse):
+            below[:] = sorted(name for name in below if not name.startswith((".", "_")))
+            inside = Path(place).relative_to(folder)
+            found += [
+                (inside / name).as_posix()
+                for name in files
+                if not name.startswith((".", "_")) and name.lower().endswith(PARQUET)
+            ]
+            if len(found) > limits.FOLDER_PARTS:
+                raise ReleaseError(f"{folder} has more than {limits.FOLDER_PARTS:,} parts")
+    return sorted(found)
+
+
+def refuse(error: OSError) -> None:
+    """Let what cannot be listed be an error, not an empty folder."""
+    raise error
+
+
+def _constants(name: str) -> dict[str, str | None]:
+    """The columns that the folders of a part give: ``region=north/part.parquet``."""
+    pairs = [place.partition("=") for place in name.split("/")[:-1] if "=" in place]
+    return {unquote(key): None if value == _NULL else unquote(value) for key, _, value in pairs}
+
+
+def table_at(path: Path, missing: Sequence[str] = (), *, delimiter: str = ",", encoding: str = "utf-8") -> TableFile:
+    """A table in a file, by the ending of its name, or in a folder."""
+    if path.is_dir():
+        return FolderTable(path)
+    return file_table(path, missing, delimiter=delimiter, encoding=encoding)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table to be released: its columns, its rows in batches and, for a file, where it lies."""
+
+    table: TableFile
+    path: Path | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            names = self.schema.names
+        except UnicodeDecodeError:
+            raise ReleaseError("the table has a column whose name is not UTF-8; rename that column") from None
+        for name, times in Counter(names).items():
+            if times > 1:
+                raise ReleaseError(f'the table has two columns called "{name}"')
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types of all columns."""
+        return self.table.schema
+
+    @property
+    def text(self) -> bool:
+        """Whether every cell is text, as in a CSV file."""
+        return self.table.text
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows, in these columns."""
+        return self.table.batches(columns)
+
+
+class Stream(TableFile):
+    """A stream of Arrow batches; it can be read once."""
+
+    def __init__(self, reader: pa.RecordBatchReader) -> None:
+        self._reader = reader
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the stream."""
+        return self._reader.schema
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """As the stream delivers them."""
+        with _quietly(), self._reader as reader:
+            for batch in reader:
+                chosen = batch.select(list(columns))
+                for cells in chosen.columns:
+                    if pa.types.is_dictionary(cells.type) or pa.types.is_nested(cells.type):
+                        cells.validate(full=True)  # nobody else looks whether every number has an entry
+                yield chosen
+
+
+def open_source(
+    source: Any, missing: Sequence[str] = (), *, delimiter: str | None = None, encoding: str | None = None
+) -> Source:
+    """Open a path, an Arrow table, batch or reader, or a data frame of polars, pandas or DuckDB.
+
+    ``missing`` lists the texts that stand for a missing value, in a CSV file; ``delimiter`` and ``encoding`` say how
+    such a file is written where it is not with commas in UTF-8.
+    """
+    given_open = isinstance(source, Source)
+    found: Source = source if given_open else _opened(source, missing, delimiter or ",", encoding or "utf-8")
+    for key, given in (("delimiter", delimiter), ("encoding", encoding)):
+        if given is not None and not found.text:
+            raise ReleaseError(f"{key} is for a CSV file, and this source is none: leave the key out of the plan")
+    if missing and not found.text:
+        raise ReleaseError(
+            "missing_values is for a CSV file, where every cell is text; in this source a missing value is a null, "
+            "so leave the key out of the plan"
+        )
+    return found
+
+
+def _opened(source: Any, missing: Sequence[str], delimiter: str, encoding: str) -> Source:
+    if isinstance(source, (str, os.PathLike)):
+        path = arguments.path(source, "source", ReleaseError)
+        return Source(table_at(path, missing, delimiter=delimiter, encoding=encoding), path)
+    with _quietly():
+        if isinstance(source, pa.RecordBatchReader):
+            return Source(Stream(source))
+        if hasattr(source, "__arrow_c_stream__"):
+            return Source(Stream(pa.RecordBatchReader.from_stream(source)))
+        if hasattr(source, "__arrow_c_array__"):
+            batch = pa.record_batch(source)
+            return Source(Stream(pa.RecordBatchReader.from_batches(batch.schema, [batch])))
+    raise ReleaseError(
+        f"a source must be a path or a table with the Arrow interface (polars, pandas, DuckDB, pyarrow), "
+        f"not {type(source).__name__}"
+    )
+
+
+class _quietly:  # noqa: N801  # reads like a statement where it is used
+    """What a foreign reader says when it fails may quote a value, so only the fact is passed on."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, Exception) and not isinstance(error, (DiscreetError, OSError, MemoryError)):
+            raise ReleaseError(f"the source failed while it was read ({type(error).__name__})") from None

@@ -12,12 +12,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.blocks.base import Cells, RecordBlock, stored_finite
+from discreet.blocks.checks import mapping
+from discreet.blocks.finite import RoundedBlock
 from discreet.domains import FiniteDomain, Grid
 from discreet.errors import DomainError, ManifestError, MechanismError
-from discreet.manifest.blocks.base import Cells, stored_finite
-from discreet.manifest.blocks.record import RecordBlock
-from discreet.manifest.blocks.rounded import RoundedBlock
-from discreet.manifest.checks import mapping
 from discreet.mechanisms import FiniteMechanism, OneNumberResponse
 from discreet.randomness import Randomness
 

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from discreet.manifest.blocks.base import Block, Cells, Missing
-from discreet.manifest.blocks.by_row import DesignsByRow, design_name
-from discreet.manifest.blocks.finite import ColumnBlock, FiniteBlock
-from discreet.manifest.blocks.joint import JointBlock
-from discreet.manifest.blocks.numeric import NumericBlock
-from discreet.manifest.blocks.one_number import OneNumberBlock, OneOfSeveral
-from discreet.manifest.blocks.record import RecordBlock
-from discreet.manifest.blocks.rounded import RoundedBlock
-from discreet.manifest.checks import damaged, mapping
+from discreet.blocks.base import Block, Cells, Missing, RecordBlock
+from discreet.blocks.by_row import DesignsByRow, design_name
+from discreet.blocks.checks import damaged, mapping
+from discreet.blocks.finite import ColumnBlock, FiniteBlock, RoundedBlock
+from discreet.blocks.joint import JointBlock
+from discreet.blocks.numeric import NumericBlock
+from discreet.blocks.one_number import OneNumberBlock, OneOfSeveral
 from discreet.mechanisms import JointResponse, OneNumberResponse, ZeroInflatedLaplace
 
 __all__ = [

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from discreet.blocks import Block, design_name
 from discreet.domains.columns import without_dictionary
-from discreet.manifest.blocks import Block, design_name
 from discreet.privacy import Guarantee
 
 #: One design name per column that chooses designs, in the order of :func:`choosing_columns`.

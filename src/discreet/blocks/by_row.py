@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 
 from discreet import mechanisms
+from discreet.blocks.base import Cells
+from discreet.blocks.checks import mapping, text
+from discreet.blocks.finite import FiniteBlock
 from discreet.errors import MechanismError
-from discreet.manifest.blocks.base import Cells
-from discreet.manifest.blocks.finite import FiniteBlock
-from discreet.manifest.checks import mapping, text
 from discreet.mechanisms import FiniteMechanism
 from discreet.plain_text import one_line
 from discreet.privacy import Guarantee

@@ -17,11 +17,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet import domains
+from discreet.blocks.checks import damaged, mapping, names
 from discreet.domains import Domain, FiniteDomain, WithBlank
 from discreet.domains.listed import ListedDomain
 from discreet.errors import DomainError, ManifestError, MechanismError
-from discreet.manifest.checks import damaged, mapping, names
-from discreet.mechanisms import FiniteMechanism, Mechanism
+from discreet.mechanisms import FiniteMechanism, Mechanism, RecordMechanism
 from discreet.plain_text import one_line
 from discreet.privacy import Guarantee
 from discreet.randomness import Randomness
@@ -294,3 +294,33 @@ def stored_finite(data: Any) -> FiniteDomain:
     if not isinstance(domain, FiniteDomain):
         raise ManifestError(f"the manifest is damaged: a {domain.kind} is no list of values, which the mechanism needs")
     return domain
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordBlock(Block):
+    """Columns that one mechanism takes all at once, and that have one promise between them."""
+
+    mechanism: RecordMechanism
+
+    together: ClassVar[bool] = True
+
+    def _check(self) -> None:
+        if self.mechanism.dimension != len(self.columns):
+            raise MechanismError(f"the mechanism is for {self.mechanism.dimension} columns, not {len(self.columns)}")
+
+    def _row_guarantee(self) -> Guarantee:
+        return self.mechanism.record_guarantee  # also where single attributes are promised more
+
+    def _stand_in(self, place: int) -> float:  # noqa: ARG002  # the first code does everywhere but in a box
+        """A true value that a blank is randomised as, before the blank is put back."""
+        return 0
+
+    def randomize(self, cells: Sequence[Cells], randomness: Randomness) -> Iterable[NDArray[Any]]:
+        """All columns of a row at once."""
+        rows = np.column_stack(
+            [
+                column.codes if column.missing is None else np.where(column.missing, self._stand_in(j), column.codes)
+                for j, column in enumerate(cells)
+            ]
+        )
+        return iter(self.mechanism.privatize(rows, randomness).T)

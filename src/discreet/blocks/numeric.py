@@ -11,11 +11,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet import arguments
+from discreet.blocks.base import Cells, RecordBlock, stored_domain
+from discreet.blocks.checks import mapping
 from discreet.domains import Box
 from discreet.errors import DomainError, ManifestError, MechanismError
-from discreet.manifest.blocks.base import Cells, stored_domain
-from discreet.manifest.blocks.record import RecordBlock
-from discreet.manifest.checks import mapping
 from discreet.mechanisms import FiniteMechanism, ZeroInflatedLaplace
 from discreet.mechanisms.laplace.exact import RELATIVE
 
