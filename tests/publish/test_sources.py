@@ -12,7 +12,7 @@ import pytest
 
 from discreet import Randomness, ReleaseError
 from discreet.publish import check, release
-from discreet.publish.run.batching import rebatched
+from discreet.publish.pipeline import rebatched
 from tests.publish.conftest import block_of, plan_of
 
 PLAN = plan_of(public=[{"columns": ["sex"]}])

@@ -57,8 +57,7 @@ def serve() -> None:
 
     from discreet.cli.app import app
     from discreet.manifest import storage as manifest_file
-    from discreet.publish import Plan
-    from discreet.publish.run import shuffle
+    from discreet.publish import Plan, shuffle
 
     Plan.parse(PLAN.format(title="", order="keep"))
     for line in sys.stdin:

@@ -14,9 +14,9 @@ from discreet.domains.columns import is_text
 from discreet.errors import Argument, ReleaseError
 from discreet.files import write_whole
 from discreet.plain_text import has_control, printable
-from discreet.publish.plan.csv_format import checked_delimiter, checked_encoding
+from discreet.publish.layout import plain_type
 from discreet.publish.plan.grammar import MECHANISMS
-from discreet.publish.run.plain import plain_type
+from discreet.publish.plan.sections import checked_delimiter, checked_encoding
 from discreet.tables.readers import CSV, CsvTable, TableFile, likely_delimiter, table_at
 
 _HEAD = """\

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from discreet.blocks import JointBlock, Missing
 from discreet.domains import FiniteDomain, WithBlank
 from discreet.errors import PlanError
-from discreet.publish.plan.domains import read_finite
-from discreet.publish.plan.files import PlanFiles
+from discreet.publish.plan.domains import PlanFiles, read_finite
 from discreet.publish.plan.grammar import JOINT, Section, at
 
 if TYPE_CHECKING:

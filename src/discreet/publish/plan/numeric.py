@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from discreet.blocks import Missing, NumericBlock
 from discreet.domains import Box
 from discreet.errors import PlanError
-from discreet.publish.plan.domains import read_domain
-from discreet.publish.plan.files import PlanFiles
+from discreet.publish.plan.domains import PlanFiles, read_domain
 from discreet.publish.plan.grammar import LAPLACE, Section, at
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from discreet.mechanisms import BinaryResponse
 from discreet.mechanisms.procedures import PARAMETERS
 from discreet.plain_text import one_line
 from discreet.privacy.exact import probability
-from discreet.publish.plan.budget import Budget
 from discreet.publish.plan.grammar import Section, at
+from discreet.publish.plan.sections import Budget
 
 #: Digits after the point up to which a parameter is shown as a decimal; a float has 17 that count.
 _DECIMALS = 30

@@ -7,14 +7,42 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet import arguments
-from discreet.engines import Engine, Spark
-from discreet.errors import ReleaseError
+from discreet.engines import Engine, Local, Spark
+from discreet.engines.local import available_cores
+from discreet.errors import Argument, ReleaseError
 from discreet.manifest.signature import SigningKey
-from discreet.publish.run.appending import check_appending
-from discreet.publish.run.ledger import Ledger
-from discreet.publish.run.options import check_progress, local_engine, signing_key_of
-from discreet.publish.run.work import Progress, Work
+from discreet.publish.appending import check_appending
+from discreet.publish.ledger import Ledger
+from discreet.publish.pipeline import Progress, Work
 from discreet.randomness import Randomness, resolve
+
+
+def check_progress(progress: Any) -> None:
+    """Progress is told to a function."""
+    if progress is not None and not callable(progress):
+        raise ReleaseError("progress must be a function of the number of rows done")
+
+
+def local_engine(engine: Any, workers: Any) -> Local:
+    """The engine of this machine with as many workers as were asked for."""
+    if workers is not None:
+        workers = arguments.whole(workers, "workers", ReleaseError, least=1, most=1024)
+    if engine is None:
+        return Local(workers or available_cores())
+    if not isinstance(engine, Local):
+        raise ReleaseError(
+            Argument("engine"), f" must be engines.Local() or engines.Spark(session), not {type(engine).__name__}"
+        )
+    return engine if workers is None else Local(workers)
+
+
+def signing_key_of(given: Any) -> SigningKey | None:
+    """The key that was given, or read from the file that was named."""
+    if given is None or isinstance(given, SigningKey):
+        return given
+    if not isinstance(given, (str, os.PathLike)):
+        raise ReleaseError(Argument("signing_key"), f" must be a path or a SigningKey, not {type(given).__name__}")
+    return SigningKey.read(given)
 
 
 @dataclass(frozen=True)
@@ -52,7 +80,7 @@ def prepare(
     chance = resolve(randomness)
     kind: type[Work] = Work
     if isinstance(engine, Spark):
-        from discreet.publish.run.spark_work import SparkWork, spark_source
+        from discreet.publish.spark import SparkWork, spark_source
 
         source, engine, kind = spark_source(engine, source), None, SparkWork
     here = local_engine(engine, workers)

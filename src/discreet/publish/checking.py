@@ -1,7 +1,8 @@
-"""All that does not fit a plan: how many cells of each private column, counted without telling what they hold."""
+"""Validate a table against a plan: everything that a release would refuse, and nothing is written."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,9 +13,13 @@ from discreet import arrow_functions as pc
 from discreet.blocks import Block
 from discreet.domains import FiniteDomain
 from discreet.domains.columns import is_text, without_dictionary
-from discreet.errors import DomainError
-from discreet.publish.run.answers import encode_answers
-from discreet.publish.run.layout import Layout
+from discreet.engines import Engine, Spark
+from discreet.errors import DomainError, ReleaseError
+from discreet.manifest.signature import SigningKey
+from discreet.publish.layout import Layout, encode_answers
+from discreet.publish.pipeline import Progress, Work
+from discreet.publish.prepare import prepare
+from discreet.randomness import Randomness
 from discreet.tables.readers import Source
 
 #: Different values of a batch up to which each is tried once; beyond, batches are halved until the bad rows are found.
@@ -134,3 +139,59 @@ def every_violation(source: Source, layout: Layout, blocks: tuple[Block, ...], f
     every = DomainError(f"{len(found)} private {what} not fit the plan: {listed}", value=first.value)
     every.violations = tuple(found)
     return every
+
+
+def check(
+    source: Any,
+    plan: Any,
+    output: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    *,
+    randomness: Randomness | None = None,
+    engine: Engine | None = None,
+    workers: int | None = None,
+    append: bool = False,
+    ledger: Any = "default",
+    safe_csv: bool = False,
+    signing_key: str | os.PathLike[str] | SigningKey | None = None,
+) -> int:
+    """Validate everything that ``release`` would, write nothing, and return the number of rows.
+
+    It is the same preparation, up to the opening of the output; parameters as for :func:`discreet.release`. What does
+    not fit is counted in all private columns before it is refused, where the source can be read again.
+    """
+    ready = prepare(
+        source,
+        plan,
+        output,
+        randomness,
+        overwrite,
+        progress,
+        engine=engine,
+        workers=workers,
+        append=append,
+        ledger=ledger,
+        safe_csv=safe_csv,
+        signing_key=signing_key,
+    )
+    work = ready.work
+    work.refuse_output(overwrite=overwrite, key=ready.key)
+    if ready.book is not None and work.spends:
+        ready.book.check()
+    if isinstance(engine, Spark):  # the rows are read here: Spark would write while it looks at them
+        if engine.is_frame(source):
+            raise ReleaseError(
+                "the rows of a data frame of Spark cannot be checked: write it to a folder and give that"
+            )
+        work = Work.open(source, plan, None, overwrite=False)
+    try:
+        for _ in work.encoded(progress):
+            pass
+    except DomainError as error:
+        if isinstance(source, pa.RecordBatchReader):
+            raise
+        again = Work.open(source, plan, None, overwrite=False)
+        raise every_violation(again.source, again.layout, again.plan.blocks, error) from None
+    work.tell()
+    return work.rows

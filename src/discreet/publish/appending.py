@@ -28,10 +28,10 @@ from discreet.manifest.document import ColumnType
 from discreet.manifest.parts import MANIFEST_NAME, Addition, PartFile, total_rows_per_person, total_security
 from discreet.manifest.signature import PublicKey, SigningKey
 from discreet.privacy import Guarantee
+from discreet.publish.layout import Layout
+from discreet.publish.outputs import FolderOutput
 from discreet.publish.plan import Plan
-from discreet.publish.run.folder_output import FolderOutput
-from discreet.publish.run.layout import Layout
-from discreet.publish.run.spark_types import cast_batch, spark_schema
+from discreet.publish.spark_types import cast_batch, spark_schema
 from discreet.reading import Release
 from discreet.tables.readers import FolderTable
 

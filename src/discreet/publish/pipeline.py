@@ -5,54 +5,120 @@ from __future__ import annotations
 import os
 import uuid
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from discreet.domains import Domain, FiniteDomain
+from discreet.domains.columns import is_text
 from discreet.engines import Local
 from discreet.engines.ahead import Beside
 from discreet.errors import Argument, ReleaseError
 from discreet.files.whole import writing
 from discreet.manifest import Column, Manifest
-from discreet.manifest.digest import ContentDigest, column_forms
+from discreet.manifest.digest import ContentDigest, column_forms, is_bytes
 from discreet.manifest.document import ColumnType
 from discreet.manifest.signature import SigningKey
+from discreet.publish.appending import AppendedOutput, Earlier
+from discreet.publish.arrangement import CountedRows
+from discreet.publish.commit import check_output, refuse_place
+from discreet.publish.label_design import with_labels_designed
+from discreet.publish.layout import AnswersReadWarning, Layout, PublicTypes, sentence
+from discreet.publish.ledger import Entry, Fingerprint, Ledger, Spending
+from discreet.publish.memoising import MEMOISED_SOURCE, Wave, checked_memo, names_of_people
+from discreet.publish.observing import NearlyUnique, NearlyUniqueWarning, PersonCounter
+from discreet.publish.observing import sentence as unique_sentence
+from discreet.publish.outputs import FolderOutput, Output, holding, open_output, refuse_folder, with_files
 from discreet.publish.plan import Plan, as_plan
 from discreet.publish.plan.numeric import ClippedWarning
-from discreet.publish.run.answers import AnswersReadWarning, sentence
-from discreet.publish.run.appending import AppendedOutput, Earlier
-from discreet.publish.run.arrangement import CountedRows
-from discreet.publish.run.batching import rebatched
-from discreet.publish.run.entry import Entry, Fingerprint
-from discreet.publish.run.folder_output import FolderOutput, refuse_folder, with_files
-from discreet.publish.run.label_design import with_labels_designed
-from discreet.publish.run.layout import Layout
-from discreet.publish.run.ledger import Ledger, Spending
-from discreet.publish.run.memoising import MEMOISED_SOURCE, Wave, checked_memo, names_of_people
-from discreet.publish.run.options import inputs_of
-from discreet.publish.run.persons import PersonCounter
-from discreet.publish.run.places import refuse_place
-from discreet.publish.run.plain import PublicTypes
-from discreet.publish.run.recognition import TruthDigest, read_key
-from discreet.publish.run.row_designs import with_designs_read
-from discreet.publish.run.shuffle import Shuffler
-from discreet.publish.run.spark_types import cast_batch
-from discreet.publish.run.targets import check_output
-from discreet.publish.run.text_cells import check_csv_labels, check_spreadsheet_safe, marked
-from discreet.publish.run.uniqueness import NearlyUnique, NearlyUniqueWarning
-from discreet.publish.run.uniqueness import sentence as unique_sentence
-from discreet.publish.run.writing import Output, holding, open_output
+from discreet.publish.recognition import TruthDigest, read_key
+from discreet.publish.row_designs import with_designs_read
+from discreet.publish.shuffle import Shuffler
+from discreet.publish.spark_types import cast_batch
 from discreet.randomness import Randomness
 from discreet.randomness.memoised import MemoKey
 from discreet.randomness.stream import has_cipher
 from discreet.reading import Release
+from discreet.tables.csv_text import spreadsheet_safe
 from discreet.tables.readers import CSV, Source, open_source, rows_per_batch
+
+
+def rebatched(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """The same rows in the same order, in batches of ``rows`` each; only the last may be shorter."""
+    held: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        start = 0
+        while batch.num_rows - start:
+            piece = batch.slice(start, rows - count)
+            held.append(piece)
+            count += piece.num_rows
+            start += piece.num_rows
+            if count == rows:
+                yield joined(held)
+                held, count = [], 0
+    if held:
+        yield joined(held)
+
+
+def joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """Several batches as one."""
+    if len(batches) == 1:
+        return batches[0]
+    columns = [pa.concat_arrays([batch.column(i) for batch in batches]) for i in range(batches[0].num_columns)]
+    return pa.RecordBatch.from_arrays(columns, schema=batches[0].schema)
+
+
+def check_csv_labels(layout: Layout) -> None:
+    """Refuse a label that a CSV file cannot tell from a blank."""
+    for name, reports in layout.reports.items():
+        if _has_empty_label(layout.truths[name]) or _has_empty_label(reports):
+            raise ReleaseError(
+                f'column "{name}": the empty text is one of its values, which a CSV file cannot tell from a blank'
+            )
+
+
+def check_spreadsheet_safe(layout: Layout) -> None:
+    """Refuse what would have to be marked for a spreadsheet but cannot be, because it is looked up."""
+    plan = layout.plan
+    looked_up = [*layout.released.names, *(name for block in plan.blocks for name in block.designs)]
+    words = [pa.array(looked_up, pa.string())]
+    for reports in layout.reports.values():
+        if pa.types.is_dictionary(reports.arrow_type):
+            words.append(reports.decode_arrow(np.zeros(0, np.uint8)).dictionary)
+    if any(not spreadsheet_safe(some).equals(some) for some in words):
+        raise ReleaseError(
+            "a column name, a design or a label of a private column starts with =, +, -, @, a tab or a line end, "
+            "which a spreadsheet would run; rename it in the table and the plan"
+        )
+    for name in plan.public:
+        if is_bytes(layout.released.field(name).type):
+            raise ReleaseError(
+                f'column "{name}" holds bytes, which ', Argument("safe_csv=True"), " cannot mark; make it text"
+            )
+
+
+def marked(batch: pa.RecordBatch, public: tuple[str, ...]) -> pa.RecordBatch:
+    """The batch with its public text as a spreadsheet-safe file holds it."""
+    arrays = [
+        spreadsheet_safe(cells) if name in public and is_text(cells.type) else cells
+        for name, cells in zip(batch.schema.names, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+
+
+def _has_empty_label(domain: Domain) -> bool:
+    if not isinstance(domain, FiniteDomain) or not pa.types.is_dictionary(domain.arrow_type):
+        return False
+    return bool(domain.codes(pa.array([""])).null_count == 0)
+
 
 Progress = Callable[[int], object]
 Batches = Generator[pa.RecordBatch, None, None]
@@ -103,7 +169,10 @@ class Work:
         if output is not None and not isinstance(output, (str, os.PathLike)):
             raise ReleaseError(Argument("output"), f" must be a path, not {type(output).__name__}")
         chosen.check_budget()
-        chosen, source = with_designs_read(with_labels_designed(chosen, source), source)
+        if chosen.labels:
+            chosen = with_labels_designed(chosen, source)
+        if chosen.row_designs:
+            chosen, source = with_designs_read(chosen, source)
         chosen.check_budget()
         table = open_source(source, chosen.missing_values, delimiter=chosen.delimiter, encoding=chosen.encoding)
         inputs = inputs_of(table, chosen, book, key)
@@ -356,3 +425,14 @@ class Work:
             created=self.created,
         )
         return whole if self.earlier is None else self.earlier.extended(whole)
+
+
+def inputs_of(source: Source, plan: Plan, book: Ledger | None, key: SigningKey | None) -> list[tuple[str, Path]]:
+    """What a run reads or keeps, and may therefore never write to."""
+    files = [] if source.path is None else [("the input", source.path)]
+    files += [] if plan.path is None else [("the plan", plan.path)]
+    files += [("a file that the plan reads", file) for file in plan.files]
+    files += [] if key is None or key.path is None else [("the signing key", key.path)]
+    if book is not None:
+        files += [("the ledger", file) for file in (book.path, book.text) if file is not None]
+    return files

@@ -1,4 +1,4 @@
-"""Public columns in which most rows have a value of their own: an attacker who has one such value finds the row."""
+"""What is found out about public columns and persons while the batches of a source pass by."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from discreet import arrow_functions as pc
 from discreet.domains.buffers import numbers_of
+from discreet.errors import ReleaseError
 from discreet.plain_text import one_line
+from discreet.publish.layout import plain_column, plain_type
 
 #: Rows below which nothing is said: ages, years and scores up to 100 cannot fill half of so many rows.
 LEAST_ROWS = 200
@@ -99,3 +101,56 @@ class _FirstValues:
             self._times = self._at_first.copy()
         places = pc.index_in(cells, value_set=self._values).drop_null()
         self._times += np.bincount(numbers_of(places), minlength=len(self._times))
+
+
+class PersonCounter:
+    """Counts rows per person across batches; memory grows with the number of people.
+
+    Parameters
+    ----------
+    column : str
+        The column that names the person.
+    limit : int
+        Rows that a person may have.
+    """
+
+    def __init__(self, column: str, limit: int) -> None:
+        self._column = column
+        self._limit = limit
+        self._counted: pa.Table | None = None
+        self._pending: list[pa.Table] = []
+        self._pending_rows = 0
+
+    def add(self, cells: pa.Array, first_row: int) -> None:
+        """Count the rows of a batch."""
+        if cells.null_count:
+            row = first_row + pc.index(cells.is_null(), True).as_py()
+            raise ReleaseError(
+                f'column "{self._column}", row {row} (counted from 0): the person is not named, '
+                "so rows per person cannot be checked"
+            )
+        plain = plain_column(cells, plain_type(cells.type, self._column), self._column, first_row)
+        counts = pc.value_counts(plain)
+        table = pa.table({"person": counts.field("values"), "rows": counts.field("counts")})
+        self._pending.append(table)
+        self._pending_rows += table.num_rows
+        # Merging when the new part has outgrown the old one keeps the total work near n log n.
+        if self._counted is None or self._pending_rows >= self._counted.num_rows:
+            self._merge()
+
+    def _merge(self) -> None:
+        parts = self._pending if self._counted is None else [self._counted, *self._pending]
+        if not parts:
+            return
+        merged = pa.concat_tables(parts).group_by("person").aggregate([("rows", "sum")])
+        self._counted = merged.rename_columns(["person", "rows"])
+        self._pending, self._pending_rows = [], 0
+        if pc.max(self._counted.column("rows")).as_py() > self._limit:
+            raise ReleaseError(
+                f"a person has more than {self._limit} row{'' if self._limit == 1 else 's'}, "
+                "which is what rows_per_person declares"
+            )
+
+    def finish(self) -> None:
+        """Settle what is still to be counted."""
+        self._merge()

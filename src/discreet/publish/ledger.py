@@ -16,22 +16,177 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from discreet import arguments
 from discreet.errors import Argument, DiscreetError, ReleaseError, SystemFailureError, Worded
-from discreet.files import refuse_other_kinds
+from discreet.files import ordinary_content, ordinary_file, refuse_other_kinds
 from discreet.files.whole import create_private
 from discreet.privacy import Guarantee
-from discreet.publish.run.entry import Entry, Fingerprint, State
-from discreet.publish.run.places import refuse_place
-from discreet.publish.run.text_ledger import is_text_ledger, read_text_ledger
+from discreet.publish.commit import refuse_place
+from discreet.publish.plan import Plan
+from discreet.tables.readers import part_names
 
 if TYPE_CHECKING:
-    from discreet.publish.run.memoising import Wave
+    from discreet.publish.memoising import Wave
+
+#: ``started``: reports may exist and may have been seen. ``done``: they were released. ``abandoned``: all of them were
+#: removed by the process that made them, before anybody else could read them.
+State = Literal["started", "done", "abandoned"]
+
+#: In the place of a path: no path of a file that is released starts so, since they are absolute.
+_MEMORY = "memory:"
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What tells a file apart without looking inside: where it lies, its size and when it was changed."""
+
+    path: str
+    size: int
+    modified: int
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> Self:
+        """Of a file that is there, or of all parts of a folder."""
+        status = os.stat(path)
+        if os.path.isdir(path):
+            parts = [os.stat(os.path.join(path, name)) for name in part_names(Path(path))]
+            changed = max((part.st_mtime_ns for part in parts), default=0)
+            return cls(_writable(os.path.realpath(path)), sum(part.st_size for part in parts), changed)
+        return cls(_writable(os.path.realpath(path)), status.st_size, status.st_mtime_ns)
+
+    @classmethod
+    def in_memory(cls, release: str) -> Self:
+        """Of a table in memory, which no path tells apart."""
+        return cls(f"{_MEMORY}{release}", -1, 0)
+
+    @property
+    def name(self) -> str:
+        """What to call the table in a sentence."""
+        return "a table in memory" if self.path.startswith(_MEMORY) else f'"{self.path}"'
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One release in the ledger."""
+
+    source: Fingerprint
+    title: str | None
+    plan: str
+    columns: tuple[str, ...]
+    spent: Guarantee
+    release: str
+    time: str
+    state: State = "done"
+
+    @classmethod
+    def of(cls, source: Fingerprint, plan: Plan, release: str, time: str) -> Self:
+        """The entry of a release that is about to start."""
+        title = None if plan.title is None else _writable(plan.title)
+        return cls(source, title, plan.digest, plan.private, plan.guarantee, release, time, "started")
+
+    @property
+    def counts(self) -> bool:
+        """Whether its guarantee is spent: unless it was undone, somebody could have seen the reports."""
+        return self.state != "abandoned"
+
+    def spends_on(self, source: Fingerprint, columns: Sequence[str] | None) -> bool:
+        """Whether it was about the same truth, and counts."""
+        if not self.counts:
+            return False
+        if self.source.path == source.path:
+            return True
+        copy = source.size >= 0 and (self.source.size, self.source.modified) == (source.size, source.modified)
+        return copy and (columns is None or not set(columns).isdisjoint(self.columns))
+
+    def in_state(self, state: State) -> Self:
+        """The same entry later."""
+        return replace(self, state=state)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "path": self.source.path,
+            "size": self.source.size,
+            "modified": self.source.modified,
+            "title": self.title,
+            "plan": self.plan,
+            "columns": list(self.columns),
+            "spent": self.spent.to_dict(),
+            "release": self.release,
+            "time": self.time,
+            "state": self.state,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Read back what ``to_dict`` wrote; earlier versions wrote down finished releases only, without a state."""
+        state = data.get("state", "done")
+        if state not in get_args(State):
+            raise ValueError("state")
+        return cls(
+            Fingerprint(str(data["path"]), int(data["size"]), int(data["modified"])),
+            None if data["title"] is None else str(data["title"]),
+            str(data["plan"]),
+            tuple(str(column) for column in data["columns"]),
+            Guarantee.from_dict(data["spent"]),
+            str(data["release"]),
+            str(data["time"]),
+            state,
+        )
+
+
+def _writable(text: str) -> str:
+    """Text that can be stored: bytes of a file name that are not UTF-8 are spelt out."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+#: Bytes of a ledger of earlier versions: a million entries.
+_MOST_BYTES = 1_000_000_000
+#: How every line began, and how an SQLite file begins.
+_START, _SQLITE = b'{"path": ', b"SQLite format 3\0"
+
+
+def read_text_ledger(path: Path) -> tuple[list[Entry], int]:
+    """The entries of a text ledger, and the number of lines that hold none.
+
+    A line ends at a line feed and nowhere else: titles may hold other characters that look like one. An entry that
+    was written behind a truncated one, on the same line, is found.
+    """
+    entries, damaged = [], 0
+    for line in ordinary_content(path, _MOST_BYTES).split(b"\n"):
+        if not line.strip():
+            continue
+        whole = _entry(line)
+        found = whole or _entry(line[max(line.rfind(_START), 0) :])
+        if found is not None:
+            entries.append(found)
+        damaged += whole is None
+    return entries, damaged
+
+
+def is_text_ledger(path: Path) -> bool:
+    """Whether a file is a ledger of earlier versions, however damaged."""
+    if not path.is_file():
+        return False
+    with ordinary_file(path) as file:
+        beginning = file.read(len(_SQLITE))
+    if beginning == _SQLITE:  # whatever its titles look like
+        return False
+    return beginning.startswith(_START) or bool(read_text_ledger(path)[0])
+
+
+def _entry(line: bytes) -> Entry | None:
+    try:
+        data = json.loads(line)
+        return Entry.from_dict(data) if isinstance(data, dict) else None
+    except (KeyError, TypeError, ValueError, RecursionError, DiscreetError):
+        return None
+
 
 #: How long another process may hold the ledger; each holds it for some milliseconds.
 BUSY_SECONDS = 30.0
@@ -64,7 +219,7 @@ CREATE TABLE IF NOT EXISTS waves (
     release TEXT PRIMARY KEY, key TEXT NOT NULL, purposes TEXT NOT NULL, once TEXT NOT NULL, rest TEXT NOT NULL
 )
 """
-#: Digests of private columns under a key that is not here (``publish/run/recognition.py``); made like the waves.
+#: Digests of private columns under a key that is not here (``publish/recognition.py``); made like the waves.
 _CONTENTS = """
 CREATE TABLE IF NOT EXISTS contents (release TEXT NOT NULL, name TEXT NOT NULL, digest TEXT NOT NULL)
 """
@@ -366,7 +521,7 @@ class Spending:
         """Write down how it went; a release that is out is not undone because that fails."""
         try:
             self._ledger.end(self._entry, state)
-        except SystemFailureError as error:
+        except (SystemFailureError, ReleaseError) as error:
             if state == "done":
                 made = LedgerWarning("the release was made, and the ledger knows it only as started: ", error)
                 warnings.warn(made, stacklevel=4)

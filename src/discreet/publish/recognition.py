@@ -24,7 +24,7 @@ from discreet import arrow_functions as pc
 from discreet.blocks import Block
 from discreet.errors import ReleaseError, SystemFailureError
 from discreet.files import read_secret, write_whole
-from discreet.publish.run.ledger import LedgerWarning
+from discreet.publish.ledger import LedgerWarning
 
 #: Names another file for the key; when it is empty, no digests are kept.
 VARIABLE = "DISCREET_LEDGER_KEY"
