@@ -286,7 +286,7 @@ for name in ("pread", "O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_NOFOLLOW", "gete
         delattr(os, name)
 import pyarrow as pa
 import discreet
-from discreet.publish.run import shuffle
+from discreet.publish import shuffle
 plan = {"private": [{"columns": ["a"], "domain": {"binary": ["no", "yes"]},
         "mechanism": "randomized-response", "epsilon": 1.0}]}
 table = pa.table({"a": ["no", "yes"] * 5000})
