@@ -20,7 +20,7 @@ from benchmarks.measure import RESULTS, Result, Times, at_least, in_turn, on_cor
 from discreet import Release, release
 from discreet.audit import audit
 from discreet.manifest.digest import Content, ContentDigest
-from discreet.publish.run.work import Work
+from discreet.publish.pipeline import Work
 
 FOLDER = RESULTS / "bench-files"
 #: A release with digests has at least this rate of one without.

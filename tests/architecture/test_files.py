@@ -41,17 +41,16 @@ MODULES = {"os", "io", "shutil", "pyarrow.parquet", "pyarrow.csv", "tomllib", "t
 HOME = "files/"
 #: Each with its reason: in all of them the file was opened, or is written, by what `discreet.files` gives.
 EXCEPTIONS = {
-    "manifest/tables.py": {"pa.OSFile", "pq.ParquetFile", "pa_csv.open_csv"},  # under the name of a file that is open
+    "tables/readers.py": {"pa.OSFile", "pq.ParquetFile", "pa_csv.open_csv"},  # under the name of a file that is open
     "audit/storage.py": {"pq.write_table", "pq.read_metadata"},  # in memory
-    "publish/run/writing.py": {"pq.ParquetWriter"},  # into a sink that create_private made
-    "publish/run/folder_output.py": {"pq.ParquetWriter"},  # into a new folder that only its owner can enter
-    "publish/run/appending.py": {"os.link", "shutil.copytree", "shutil.copy2"},  # parts that a digest was checked of
-    "publish/run/ledger.py": {"sqlite3.connect"},  # SQLite opens by name; the kind of file is checked before
-    "publish/run/shuffle.py": {"TemporaryFile"},  # a file without a name
-    "publish/run/distributed.py": {"read_bytes", "write_bytes", "pq.ParquetWriter"},  # in the private folder of a run
+    "publish/outputs.py": {"pq.ParquetWriter"},  # into a sink that create_private made, or a new private folder
+    "publish/appending.py": {"os.link", "shutil.copytree", "shutil.copy2"},  # parts that a digest was checked of
+    "publish/ledger.py": {"sqlite3.connect"},  # SQLite opens by name; the kind of file is checked before
+    "publish/shuffle.py": {"TemporaryFile"},  # a file without a name
+    "publish/spark.py": {"read_bytes", "write_bytes", "pq.ParquetWriter"},  # in the private folder of a run
     "cli/demo.py": {"pq.write_table"},  # into a sink that whole_file made
     "plots/canvas.py": {"savefig"},  # into a sink that whole_file made
-    "publish/run/work.py": {"pq.ParquetWriter"},  # into a sink in memory, to try what the format can hold
+    "publish/pipeline.py": {"pq.ParquetWriter"},  # into a sink in memory, to try what the format can hold
     "survey/spreadsheet.py": {"zipfile.ZipFile"},  # content that the opener has read
     "cli/__init__.py": {"os.open"},  # the null device, in place of a stream that is closed
     "cli/terminal.py": {"os.open"},  # likewise

@@ -13,7 +13,7 @@ import discreet
 
 ROOT = Path(__file__).parents[2]
 #: Folders whose names are reached through other modules, or through the command line.
-INNER = {"cli", "domains", "files", "manifest", "publish", "randomness"}
+INNER = {"tables", "blocks", "reading", "cli", "domains", "files", "manifest", "publish", "randomness"}
 
 
 def script(name: str):

@@ -11,10 +11,10 @@ import pytest
 
 from discreet import InputError, Release, ReleaseError, engines, release
 from discreet.engines.spark import ENCRYPTION, _Quiet
+from discreet.publish.layout import Layout
 from discreet.publish.plan import as_plan
-from discreet.publish.run.distributed import Decode, Randomise, Shared
-from discreet.publish.run.layout import Layout
-from discreet.publish.run.spark_types import cast_batch, spark_schema
+from discreet.publish.spark import Decode, Randomise, Shared
+from discreet.publish.spark_types import cast_batch, spark_schema
 from discreet.randomness import StreamKey
 
 

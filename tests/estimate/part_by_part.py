@@ -8,7 +8,7 @@ from functools import reduce
 from operator import add as plus
 
 from discreet import engines
-from discreet.manifest.folder import FolderTable
+from discreet.tables.readers import FolderTable
 
 try:
     from pyspark.cloudpickle import dumps

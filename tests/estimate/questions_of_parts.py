@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from discreet import Randomness, estimate, release
-from discreet.publish.run import folder_output
+from discreet.publish import outputs
 
 SURVEY = {"weight": "w", "strata": "region", "cluster": "town"}
 
@@ -109,8 +109,8 @@ REGRESSIONS = {
 def released_in_parts(folder, survey):
     """The table, released as a simple random sample or as a survey."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(folder_output, "PART_BATCHES", 1)
-        patch.setattr(folder_output, "rows_per_batch", lambda _: 1_100)
+        patch.setattr(outputs, "PART_BATCHES", 1)
+        patch.setattr(outputs, "rows_per_batch", lambda _: 1_100)
         made = release(table(), plan(SURVEY if survey else {}), folder, Randomness.seeded(1), ledger=None, workers=1)
     assert len(made.manifest.files) == 3
     return folder

@@ -11,11 +11,11 @@ import pytest
 from discreet.domains import WithBlank
 from discreet.errors import EstimationError
 from discreet.estimate import ValueFrequency, crosstab, frequencies, joint_table
-from discreet.manifest import Release
 from discreet.mechanisms import BinaryResponse, GeneralizedResponse
 from discreet.publish import Plan
 from discreet.publish import release as publish
 from discreet.randomness import Randomness
+from discreet.reading import Release
 
 ROWS = 2000
 WARNER = BinaryResponse.warner("3/4")

@@ -9,8 +9,8 @@ import pytest
 from discreet import EstimationError, Randomness, Release, estimate, release
 from discreet.audit import audit
 from discreet.estimate.data import map_reduce as passes
-from discreet.manifest.folder import FolderTable
-from discreet.publish.run import folder_output
+from discreet.publish import outputs
+from discreet.tables.readers import FolderTable
 
 from .part_by_part import PartByPart
 from .questions_of_parts import DROP, QUESTIONS, REGRESSIONS, released_in_parts
@@ -30,8 +30,8 @@ PLAN = {
 def folder(tmp_path_factory):
     """A release in three parts, more rows than the sample on which starts are tried, some with a missing value."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(folder_output, "PART_BATCHES", 1)
-        patch.setattr(folder_output, "rows_per_batch", lambda _: 1 << 16)
+        patch.setattr(outputs, "PART_BATCHES", 1)
+        patch.setattr(outputs, "rows_per_batch", lambda _: 1 << 16)
         rng = np.random.default_rng(1)
         age = rng.normal(size=ROWS)
         truth = np.array(["no", "yes"])[(rng.random(ROWS) < 1 / (1 + np.exp(1 - age))).astype(int)]

@@ -6,13 +6,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from discreet.blocks import ColumnBlock, DesignsByRow
 from discreet.domains import Binary, Categorical, WithBlank
 from discreet.errors import InputError, ReleaseError
 from discreet.estimate import crosstab, crosstab_of_reports, frequencies
-from discreet.manifest import Column, ColumnBlock, DesignsByRow, Manifest, Release, Survey, composed_guarantee
+from discreet.manifest import Column, Manifest, Survey, composed_guarantee
 from discreet.mechanisms import BinaryResponse, GeneralizedResponse
 from discreet.publish import release as publish
 from discreet.randomness import Randomness
+from discreet.reading import Release
 
 YES_NO = Binary()
 REGION = Categorical(["n", "s", "e", "w"])

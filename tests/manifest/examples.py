@@ -5,23 +5,11 @@ from __future__ import annotations
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from discreet import Binary, Box, Categorical, Grid, Metric, Ordinal, design
+from discreet.blocks import Block, ColumnBlock, DesignsByRow, JointBlock, NumericBlock, OneNumberBlock, RoundedBlock
 from discreet.domains import WithBlank
-from discreet.manifest import (
-    Block,
-    Column,
-    ColumnBlock,
-    DesignsByRow,
-    JointBlock,
-    Manifest,
-    NumericBlock,
-    OneNumberBlock,
-    RoundedBlock,
-    Survey,
-    composed_guarantee,
-)
-from discreet.manifest.additions import Addition
+from discreet.manifest import Column, Manifest, Survey, composed_guarantee
 from discreet.manifest.digest import ColumnDigest, Content
-from discreet.manifest.parts import PartFile
+from discreet.manifest.parts import Addition, PartFile
 from discreet.manifest.signature import SigningKey
 from discreet.mechanisms import (
     BinaryResponse,

@@ -10,10 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet import Binary, Box, Categorical, DomainError, ManifestError, MechanismError, Randomness
+from discreet import Binary, Box, Categorical, DomainError, ManifestError, MechanismError, Randomness, blocks
+from discreet.blocks import Cells, ColumnBlock, DesignsByRow, FiniteBlock, JointBlock, NumericBlock
 from discreet.domains import WithBlank
-from discreet.manifest import ColumnBlock, DesignsByRow, FiniteBlock, JointBlock, NumericBlock, blocks
-from discreet.manifest.blocks import Cells
 from discreet.mechanisms import FiniteMechanism, GeneralizedResponse, JointResponse, ZeroInflatedLaplace
 from discreet.mechanisms.joint import ProductLaw
 from tests.manifest.examples import DICE, EXAMPLES, block, by_mode

@@ -16,8 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet import ManifestError, Plan, Randomness, Release, ReleaseError, release
-from discreet.manifest.canonical_form import CellForm, ReportForm, TextForm, column_forms, form_of
-from discreet.manifest.digest import BLOCK_ROWS, Content, ContentDigest
+from discreet.manifest.digest import (
+    BLOCK_ROWS,
+    CellForm,
+    Content,
+    ContentDigest,
+    ReportForm,
+    TextForm,
+    column_forms,
+    form_of,
+)
 from discreet.manifest.document import Manifest
 from tests.manifest.conftest import PLAN, TABLE
 

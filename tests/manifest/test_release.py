@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from discreet import Randomness, ReleaseError
-from discreet.manifest import Release
 from discreet.mechanisms import BinaryResponse
 from discreet.publish import Plan, release
+from discreet.reading import Release
 from tests.manifest.conftest import PLAN, TABLE
 
 

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import ManifestError, Randomness, ReleaseError
-from discreet.manifest import Release
+from discreet.manifest import storage as manifest_file
 from discreet.publish import release
-from discreet.publish.run import manifest_file
+from discreet.reading import Release
 from tests.manifest.conftest import PLAN, TABLE
 
 

@@ -16,8 +16,7 @@ from discreet import BudgetError, ManifestError, Release, ReleaseError, estimate
 from discreet.audit import audit
 from discreet.manifest import Manifest, json_schema
 from discreet.manifest.signature import SigningKey
-from discreet.publish import Ledger
-from discreet.publish.run import folder_output
+from discreet.publish import Ledger, outputs
 
 
 def plan(order="keep", epsilon=1.0, **budget):
@@ -233,8 +232,8 @@ def test_the_manifest_fits_the_schema_and_its_own_checks(january):
 
 def test_many_parts_and_a_file_of_all(tmp_path, monkeypatch):
     """Parts of several blocks in both months; kept in one file the digests are found again."""
-    monkeypatch.setattr(folder_output, "PART_BATCHES", 1)
-    monkeypatch.setattr(folder_output, "rows_per_batch", lambda _: 1 << 16)
+    monkeypatch.setattr(outputs, "PART_BATCHES", 1)
+    monkeypatch.setattr(outputs, "rows_per_batch", lambda _: 1 << 16)
     rows = (1 << 16) + 700
     release(month("jan", rows), plan(), tmp_path / "out")
     release(month("feb", rows), plan(), tmp_path / "out", append=True)

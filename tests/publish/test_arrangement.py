@@ -12,11 +12,10 @@ import pytest
 
 from discreet import Randomness
 from discreet.engines import Local
-from discreet.publish import release
+from discreet.publish import arrangement, release
+from discreet.publish.arrangement import MAX_KINDS, Arrangement, Changes, CountedRows, RowKinds, distinct, places_of
+from discreet.publish.layout import Layout
 from discreet.publish.plan import as_plan
-from discreet.publish.run import arrangement
-from discreet.publish.run.arrangement import MAX_KINDS, Arrangement, Changes, CountedRows, RowKinds, distinct, places_of
-from discreet.publish.run.layout import Layout
 from discreet.randomness import StreamKey
 from tests.publish.conftest import plan_of
 from tests.publish.test_shuffle import chi_square, limit

@@ -13,9 +13,9 @@ from discreet import BudgetError, DomainError, PlanError, Randomness, ReleaseErr
 from discreet.audit import audit
 from discreet.cli.design import _promise
 from discreet.domains import Binary, Categorical
-from discreet.manifest import Release
 from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse
 from discreet.publish import Plan, release
+from discreet.reading import Release
 from tests.publish.conftest import plan_of
 
 

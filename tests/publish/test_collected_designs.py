@@ -9,7 +9,7 @@ import pytest
 
 from discreet import DomainError, Plan, PlanError, Randomness, Release, estimate, release
 from discreet.audit import audit
-from discreet.manifest import JointBlock
+from discreet.blocks import JointBlock
 from tests.publish.conftest import block_of, plan_of
 
 N = 20_000

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet import DomainError, Randomness, ReleaseError
-from discreet.manifest import Release
-from discreet.manifest import tables as tables_module
 from discreet.publish import release
-from discreet.publish.run.csv_text import csv_header, csv_rows
+from discreet.reading import Release
+from discreet.tables import readers as tables_module
+from discreet.tables.csv_text import csv_header, csv_rows
 from tests.publish.conftest import block_of, plan_of
 
 KEEP = {"order": "keep"}

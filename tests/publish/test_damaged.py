@@ -11,7 +11,7 @@ import pytest
 
 from discreet import Categorical, DomainError, Plan, PlanError, Release, ReleaseError, release
 from discreet.cli.terminal import ENVIRONMENT, command
-from discreet.manifest.tables import reading
+from discreet.tables.readers import reading
 from tests.publish.conftest import CHEATED, plan_of
 
 ANSWERS = pa.table({"town": ["n", "s"] * 50, "cheated": ["no", "yes"] * 50})

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from discreet import Box, Grid, Plan, design
-from discreet.publish.run.label_design import with_labels_designed
+from discreet.publish.label_design import with_labels_designed
 from tests.publish.conftest import block_of, plan_of
 
 GRID = {"grid": {"low": 0, "high": 24, "points": 25}}

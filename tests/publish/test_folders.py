@@ -16,7 +16,7 @@ import pytest
 from discreet import DomainError, ManifestError, Randomness, Release, ReleaseError, engines, estimate, release
 from discreet.audit import audit
 from discreet.manifest import json_schema
-from discreet.publish.run import commit, folder_output
+from discreet.publish import commit, outputs
 
 PLAN = {
     "format": 1,
@@ -64,8 +64,8 @@ def data(tmp_path):
 @pytest.fixture
 def small_parts(monkeypatch):
     """Parts of one block of digests."""
-    monkeypatch.setattr(folder_output, "PART_BATCHES", 1)
-    monkeypatch.setattr(folder_output, "rows_per_batch", lambda _: 1 << 16)
+    monkeypatch.setattr(outputs, "PART_BATCHES", 1)
+    monkeypatch.setattr(outputs, "rows_per_batch", lambda _: 1 << 16)
 
 
 def cells_are_those_of_the_manifest(opened):
@@ -136,7 +136,7 @@ def test_folders_called_after_values_are_columns(tmp_path):
 @pytest.mark.parametrize("order", ["keep", "shuffle"])
 def test_any_number_of_workers_gives_a_whole_release(tmp_path, order, workers, monkeypatch):
     """Every row once, public cells unchanged; a seed gives the same reports whoever works."""
-    from discreet.publish.run import work as module
+    from discreet.publish import pipeline as module
 
     monkeypatch.setattr(module, "rows_per_batch", lambda _: 1000)
     truth = table(20_500)
@@ -160,7 +160,7 @@ def test_any_number_of_workers_gives_a_whole_release(tmp_path, order, workers, m
 @pytest.mark.parametrize("workers", [1, 3])
 def test_errors_are_those_of_the_first_bad_row(tmp_path, workers, monkeypatch):
     """With the number of that row, however many work; nothing is left behind."""
-    from discreet.publish.run import work as module
+    from discreet.publish import pipeline as module
 
     monkeypatch.setattr(module, "rows_per_batch", lambda _: 1000)
     cells = ["no"] * 9000
@@ -299,7 +299,7 @@ def test_workers_are_a_whole_number(workers, data):
 
 def test_a_changed_part_is_another_truth_for_the_ledger(data, tmp_path):
     """A folder is known by all of its parts."""
-    from discreet.publish.run.entry import Fingerprint
+    from discreet.publish.ledger import Fingerprint
 
     before = Fingerprint.of(data)
     assert Fingerprint.of(data) == before

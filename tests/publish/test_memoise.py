@@ -328,7 +328,7 @@ def test_a_key_and_a_plan_go_together():
 
 def test_what_was_not_memoised_is_never_published_as_it_is():
     """A run that forgets to memoise is refused instead of passing the truth on."""
-    from discreet.publish.run.layout import Layout
+    from discreet.publish.layout import Layout
 
     layout = Layout(Plan.from_dict(plan()), wave().schema)
     batch = layout.encode(wave().to_batches()[0], 0)

@@ -8,10 +8,10 @@ import pytest
 
 from discreet.errors import EstimationError, InputError, PlanError, ReleaseError
 from discreet.estimate import frequencies, regression
-from discreet.manifest import Release
 from discreet.publish import Plan
 from discreet.publish import release as publish
 from discreet.randomness import Randomness
+from discreet.reading import Release
 
 ROWS = 600
 SECRET = "unspeakable"

@@ -11,10 +11,11 @@ import pytest
 
 from discreet import DomainError, ManifestError, Plan, PlanError, Randomness, Release, estimate, release
 from discreet.audit import audit
+from discreet.blocks import OneNumberBlock
 from discreet.errors import EstimationError
-from discreet.manifest import Manifest, OneNumberBlock
+from discreet.manifest import Manifest
+from discreet.publish.layout import Layout
 from discreet.publish.plan import as_plan
-from discreet.publish.run.layout import Layout
 from tests.cli.test_commands import discreet
 
 COLUMNS = ["hours", "income", "age"]

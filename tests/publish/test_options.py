@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from discreet import Plan, PlanError
+from discreet.publish.label_design import with_labels_designed
 from discreet.publish.plan.grammar import PRIVATE
-from discreet.publish.run.label_design import with_labels_designed
 
 BINARY = {"binary": ["no", "yes"]}
 LINE = {"ordinal": [f"level {i}" for i in range(25)]}

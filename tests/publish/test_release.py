@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import BudgetError, DomainError, Randomness, ReleaseError
-from discreet.manifest import Release
 from discreet.publish import Plan, release
+from discreet.reading import Release
 from tests.publish.conftest import block_of, plan_of
 
 SIZE = 40_000
@@ -279,7 +279,7 @@ def test_the_manifest_of_a_release_is_complete(table, out):
 
 def test_row_groups_have_a_fixed_size(tmp_path, monkeypatch):
     """Their borders depend on the columns alone, whatever the source's were."""
-    from discreet.manifest import tables
+    from discreet.tables import readers as tables
 
     monkeypatch.setattr(tables, "MAX_BATCH_ROWS", 64)
     monkeypatch.setattr(tables, "MIN_BATCH_ROWS", 64)

@@ -16,7 +16,7 @@ from discreet.audit import audit
 from discreet.cli.app import app
 from discreet.errors import DomainError
 from discreet.mechanisms import BinaryResponse
-from discreet.publish.run.answers import AnswersReadWarning
+from discreet.publish.layout import AnswersReadWarning
 
 #: GLMMRR's chance of a "yes" is c + d·prevalence: model, p1, p2, c, d.
 MODELS = [
@@ -222,7 +222,7 @@ ZERO_ONE = PLAN.replace('parameters = { model = "RRmodel", p1 = "RRp1", p2 = "RR
         pa.array(["false", "true", "true"]).dictionary_encode(),
     ],
 )
-@pytest.mark.filterwarnings("ignore::discreet.publish.run.answers.AnswersReadWarning")
+@pytest.mark.filterwarnings("ignore::discreet.publish.layout.AnswersReadWarning")
 def test_answers_that_mean_the_declared_values(declared, cells):
     """Booleans, numbers and texts of 0 and 1 are read as the declared values; the codes are the same in all ways."""
     plan = Plan.parse(ZERO_ONE.replace('["0", "1"]', declared))

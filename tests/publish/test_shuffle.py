@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from discreet import Randomness, SystemFailureError
-from discreet.publish.run import shuffle
-from discreet.publish.run.shuffle import Shuffler, random_order
+from discreet.publish import shuffle
+from discreet.publish.shuffle import Shuffler, random_order
 
 DRAWS = 6_000
 #: Four rows need more than this, three do not: a table of four is dealt into buckets, most buckets are not.

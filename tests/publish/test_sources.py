@@ -12,7 +12,7 @@ import pytest
 
 from discreet import Randomness, ReleaseError
 from discreet.publish import check, release
-from discreet.publish.run.batching import rebatched
+from discreet.publish.pipeline import rebatched
 from tests.publish.conftest import block_of, plan_of
 
 PLAN = plan_of(public=[{"columns": ["sex"]}])
@@ -135,7 +135,7 @@ def test_a_parquet_column_with_a_dot_is_not_a_path(tmp_path):
 
 def test_progress_counts_rows(tmp_path, monkeypatch):
     """The callback hears how many rows are done."""
-    from discreet.manifest import tables
+    from discreet.tables import readers as tables
 
     monkeypatch.setattr(tables, "MAX_BATCH_ROWS", 100)
     monkeypatch.setattr(tables, "MIN_BATCH_ROWS", 100)
@@ -146,7 +146,7 @@ def test_progress_counts_rows(tmp_path, monkeypatch):
 
 def test_a_csv_source_is_read_in_blocks(tmp_path, monkeypatch):
     """Rows that lie across the border of two blocks are whole."""
-    from discreet.manifest import tables
+    from discreet.tables import readers as tables
 
     monkeypatch.setattr(tables, "CSV_BLOCK", 1 << 12)
     notes = [f'line {i}\nwith "quotes", and {"x" * (i % 50)}' for i in range(500)]

@@ -11,9 +11,8 @@ import sys
 import pytest
 
 from discreet import Guarantee, SystemFailureError
-from discreet.publish import Ledger, LedgerWarning, Plan, release
-from discreet.publish.run import ledger
-from discreet.publish.run.entry import Entry, Fingerprint
+from discreet.publish import Ledger, LedgerWarning, Plan, ledger, release
+from discreet.publish.ledger import Entry, Fingerprint
 from tests.publish.conftest import plan_of
 
 
@@ -94,8 +93,8 @@ WRITER = """
 import sys
 from pathlib import Path
 from discreet import Guarantee
-from discreet.publish.run.ledger import Ledger
-from discreet.publish.run.entry import Entry, Fingerprint
+from discreet.publish.ledger import Ledger
+from discreet.publish.ledger import Entry, Fingerprint
 who, count = sys.argv[2:]
 sys.stdin.readline()
 for i in range(int(count)):

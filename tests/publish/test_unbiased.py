@@ -11,8 +11,8 @@ import pytest
 
 from discreet import DomainError, Grid, Plan, PlanError, Randomness, Release, design, estimate, release
 from discreet.audit import audit
+from discreet.blocks import ColumnBlock, RoundedBlock
 from discreet.errors import EstimationError
-from discreet.manifest import ColumnBlock, RoundedBlock
 from discreet.mechanisms import UnbiasedResponse
 from tests.cli.test_commands import discreet
 

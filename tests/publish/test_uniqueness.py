@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 from discreet import Plan, Randomness, Release, release
 from discreet.cli.app import app
-from discreet.publish.run.checking import check
-from discreet.publish.run.uniqueness import LEAST_ROWS, NearlyUnique, NearlyUniqueWarning
+from discreet.publish.checking import check
+from discreet.publish.observing import LEAST_ROWS, NearlyUnique, NearlyUniqueWarning
 from tests.publish.conftest import plan_of
 
-pytestmark = pytest.mark.filterwarnings("error::discreet.publish.run.uniqueness.NearlyUniqueWarning")
+pytestmark = pytest.mark.filterwarnings("error::discreet.publish.observing.NearlyUniqueWarning")
 N = 1_000
 
 

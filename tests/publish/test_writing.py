@@ -19,9 +19,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import ReleaseError, SystemFailureError
-from discreet.manifest import Release, tables
-from discreet.publish import Ledger, release
-from discreet.publish.run import commit, manifest_file, writing
+from discreet.manifest import storage as manifest_file
+from discreet.publish import Ledger, commit, outputs, release
+from discreet.reading import Release
+from discreet.tables import readers as tables
 from tests.publish.conftest import block_of, plan_of
 
 KEEP = {"order": "keep"}
@@ -81,7 +82,7 @@ def test_an_interruption_before_the_table_has_its_name_leaves_nothing(step, targ
     """Also when the manifest waits beside it already."""
     monkeypatch.setattr(manifest_file, "EMBEDDED_BYTES", 100)
     monkeypatch.setattr(commit, step, interrupted)
-    monkeypatch.setattr(writing, "flush", commit.flush)
+    monkeypatch.setattr(outputs, "flush", commit.flush)
     with pytest.raises(KeyboardInterrupt):
         release(table, plan_of(), target)
     assert names(target.parent) == []
@@ -96,7 +97,7 @@ def test_an_interruption_before_a_replacement_keeps_the_old_files(step, epsilon,
     release(one_row, plan_of(block, title="old"), target)
     before = {path: path.read_bytes() for path in target.parent.iterdir()}
     monkeypatch.setattr(commit, step, interrupted)
-    monkeypatch.setattr(writing, "flush", commit.flush)
+    monkeypatch.setattr(outputs, "flush", commit.flush)
     with pytest.raises(KeyboardInterrupt):
         release(one_row, plan_of(block, title="new"), target, overwrite=True)
     assert {path: path.read_bytes() for path in target.parent.iterdir()} == before
@@ -200,7 +201,7 @@ def test_a_full_disk_is_a_failure_of_the_machine_and_leaves_nothing(failing, tar
             raise OSError(28, "No space left on device")
         return Full(commit.create_private(path))
 
-    monkeypatch.setattr(writing, "create_private", opened)
+    monkeypatch.setattr(outputs, "create_private", opened)
     with pytest.raises(SystemFailureError, match="cannot be written: No space left on device"):
         release(table, plan_of(), target)
     assert names(target.parent) == []

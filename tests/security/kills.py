@@ -27,8 +27,8 @@ import pyarrow.parquet as pq
 
 from discreet.errors import DiscreetError
 from discreet.files.whole import temporary_path
-from discreet.manifest import Release
 from discreet.publish import Ledger, release
+from discreet.reading import Release
 
 #: More than the beginning of a table without a row takes.
 HEADER_BYTES = 20
@@ -56,8 +56,8 @@ def serve() -> None:
     import pyarrow.csv  # noqa: F401  # what the children need is loaded once, here
 
     from discreet.cli.app import app
-    from discreet.publish import Plan
-    from discreet.publish.run import manifest_file, shuffle
+    from discreet.manifest import storage as manifest_file
+    from discreet.publish import Plan, shuffle
 
     Plan.parse(PLAN.format(title="", order="keep"))
     for line in sys.stdin:

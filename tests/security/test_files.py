@@ -12,10 +12,10 @@ import pytest
 
 from discreet import ManifestError, ReleaseError
 from discreet.files import Lock, write_whole
-from discreet.manifest import Release
+from discreet.manifest import storage as manifest_file
 from discreet.publish import Ledger, Plan, ReplacedWarning, check, release, write_plan
-from discreet.publish.run import manifest_file
-from discreet.publish.run.commit import claim
+from discreet.publish.commit import claim
+from discreet.reading import Release
 from tests.publish.conftest import plan_of
 
 
@@ -44,7 +44,7 @@ HOLDER = """
 import sys
 from pathlib import Path
 from discreet.files.whole import create_private, temporary_path
-from discreet.publish.run.commit import claim
+from discreet.publish.commit import claim
 path = Path(sys.argv[1])
 with claim(path), create_private(temporary_path(path)):
     print("held", flush=True)
@@ -152,7 +152,7 @@ def test_an_unrelated_manifest_beside_a_parquet_file_stays(out, table):
 
 def test_readers_see_old_or_new_in_the_middle_of_a_replacement(out, table, monkeypatch):
     """Between the two renames the table is read with the manifest that waits."""
-    from discreet.publish.run import commit
+    from discreet.publish import commit
 
     path, seen = out / "out.csv", []
     release(table.slice(0, 3), plan_of(title="old"), path)  # with as many rows the bytes could be the same

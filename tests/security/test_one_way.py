@@ -10,13 +10,13 @@ import sys
 import time
 
 import pytest
+from discreet.estimate.sampling.calibration.totals_file import read_totals
 
 from discreet.errors import InputError, PlanError, ReleaseError, SystemFailureError
-from discreet.estimate.calibration.totals_file import read_totals
 from discreet.files import Identity, Lock, ordinary_file, parse_toml, path_inside, read_toml, whole_file, write_whole
 from discreet.files import lock as locks
 from discreet.files.whole import exchange, temporary_path
-from discreet.publish.run.commit import claim
+from discreet.publish.commit import claim
 from tests.security.conftest import bounded
 
 # The opener.
@@ -286,13 +286,13 @@ for name in ("pread", "O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_NOFOLLOW", "gete
         delattr(os, name)
 import pyarrow as pa
 import discreet
-from discreet.publish.run import shuffle
+from discreet.publish import shuffle
 plan = {"private": [{"columns": ["a"], "domain": {"binary": ["no", "yes"]},
         "mechanism": "randomized-response", "epsilon": 1.0}]}
 table = pa.table({"a": ["no", "yes"] * 5000})
 print(discreet.release(table, plan, ledger=None).rows)
 shuffle.MEMORY_BYTES = 1000
-from discreet.publish.run.shuffle import Shuffler
+from discreet.publish.shuffle import Shuffler
 from pathlib import Path
 with Shuffler(discreet.Randomness(), Path(tempfile.mkdtemp())) as dealt:
     for batch in table.to_batches(max_chunksize=1000):

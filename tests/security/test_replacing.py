@@ -14,8 +14,8 @@ import pytest
 
 from discreet import DiscreetError, Release, ReleaseError, release
 from discreet.files.whole import replaced_path
-from discreet.manifest import replacing
-from discreet.publish.run import folder_output
+from discreet.publish import outputs
+from discreet.reading import releases as replacing
 
 PLAN = {
     "budget": {"rows_per_person": 1},
@@ -101,7 +101,7 @@ def test_a_reader_waits_for_the_moment_without_a_name(tmp_path, monkeypatch):
 
 def test_without_an_exchange_a_folder_is_replaced_and_added_to_all_the_same(tmp_path, monkeypatch):
     """In two steps, as on systems that have no better way."""
-    monkeypatch.setattr(folder_output, "exchange", lambda *_: False)
+    monkeypatch.setattr(outputs, "exchange", lambda *_: False)
     out = tmp_path / "out"
     release(TABLE, PLAN, out, ledger=None)
     (out / "notes.txt").write_text("kept")
@@ -156,13 +156,13 @@ def test_an_interrupt_after_the_exchange_leaves_the_new_release(tmp_path, monkey
     """The names were exchanged: that counts, whatever comes next."""
     out = tmp_path / "out"
     release(TABLE, PLAN, out, ledger=None)
-    real = folder_output.exchange
+    real = outputs.exchange
 
     def interrupted(*names):
         real(*names)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(folder_output, "exchange", interrupted)
+    monkeypatch.setattr(outputs, "exchange", interrupted)
     with pytest.raises((KeyboardInterrupt, DiscreetError)):
         release(TABLE.slice(0, 10), PLAN, out, overwrite=True, ledger=None)
     assert Release.open(out).rows == 10

@@ -15,8 +15,7 @@ from discreet import ManifestError, Plan, Release, ReleaseError, release
 from discreet.audit import audit
 from discreet.cli.app import app
 from discreet.errors import InputError, PlanError, SystemFailureError
-from discreet.manifest.canonical_form import CellForm
-from discreet.manifest.digest import ContentDigest
+from discreet.manifest.digest import CellForm, ContentDigest
 from discreet.manifest.signature import PublicKey, SigningKey, new_keys
 from discreet.plots import checked_picture
 from discreet.publish import Ledger

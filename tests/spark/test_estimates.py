@@ -8,8 +8,8 @@ import pytest
 from discreet import EstimationError, Release, engines, estimate
 from discreet.audit import audit
 from discreet.estimate.regressions.likelihood import even_sample
-from discreet.manifest.folder import FolderTable
-from discreet.manifest.over_parts import over_parts
+from discreet.reading.over_parts import over_parts
+from discreet.tables.readers import FolderTable
 from tests.estimate.questions_of_parts import DROP, QUESTIONS, REGRESSIONS, released_in_parts
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::ResourceWarning")

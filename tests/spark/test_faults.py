@@ -26,7 +26,7 @@ from discreet import (
     release,
 )
 from discreet.engines.spark import _Quiet
-from discreet.publish.run.distributed import Randomise
+from discreet.publish.spark import Randomise
 from tests.spark.truth import PLAN_FILE, by_id, plan, write_truth
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::ResourceWarning")

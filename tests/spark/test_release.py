@@ -12,9 +12,9 @@ import pytest
 from discreet import DomainError, Release, ReleaseError, release
 from discreet.audit import audit
 from discreet.publish import check
+from discreet.publish.layout import AnswersReadWarning
+from discreet.publish.observing import NearlyUniqueWarning
 from discreet.publish.plan.numeric import ClippedWarning
-from discreet.publish.run.answers import AnswersReadWarning
-from discreet.publish.run.uniqueness import NearlyUniqueWarning
 from tests.spark.truth import ROWS, by_id, plan
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::ResourceWarning")

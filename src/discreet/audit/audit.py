@@ -12,9 +12,9 @@ from discreet.audit.guarantees import guarantee_findings
 from discreet.audit.signatures import signature_finding
 from discreet.audit.storage import storage_findings
 from discreet.errors import InputError
-from discreet.manifest import Release
 from discreet.manifest.signature import PublicKey
 from discreet.manifest.storage import other_manifest, sidecar_path
+from discreet.reading import Release
 
 
 def audit(release: Release, *, public_key: str | os.PathLike[str] | PublicKey | None = None) -> Audit:

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from discreet import arrow_functions as pc
 from discreet.audit.findings import Finding
 from discreet.audit.plausibility import FALSE_ALARM, MAX_CELLS, improbable
+from discreet.blocks import Block
 from discreet.errors import DomainError
-from discreet.manifest import Block, Release
 from discreet.manifest.digest import Content, ContentDigest
-from discreet.manifest.over_parts import over_parts
 from discreet.mechanisms import FiniteMechanism
+from discreet.reading import Release
+from discreet.reading.over_parts import over_parts
 
 
 def cell_findings(release: Release) -> list[Finding]:

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 
 from discreet.audit.findings import Finding
-from discreet.manifest import Block, Manifest, composed_guarantee
+from discreet.blocks import Block
+from discreet.manifest import Manifest, composed_guarantee
 from discreet.privacy import Guarantee
 
 #: A stated figure this far above what follows is not a rounding upwards: something was changed.

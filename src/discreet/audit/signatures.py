@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from discreet.audit.findings import Finding
-from discreet.manifest import Release
 from discreet.manifest.signature import PublicKey, Signature
+from discreet.reading import Release
 
 SUBJECT = "signature"
 

@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 
 from discreet.audit.findings import Finding, Verdict
 from discreet.files import ordinary_file
-from discreet.manifest import Release
-from discreet.manifest.footer import ARROW_SCHEMA, Footer, described, field_metadata
 from discreet.manifest.storage import KEY
-from discreet.manifest.tables import ParquetTable
 from discreet.plain_text import one_line
+from discreet.reading import Release
+from discreet.tables.footer import ARROW_SCHEMA, Footer, described, field_metadata
+from discreet.tables.readers import ParquetTable
 
 SUBJECT = "file"
 #: The number of a column, which Arrow writes when it writes a table again.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from discreet import arguments
-from discreet.manifest import Block
+from discreet.blocks import Block
 from discreet.mechanisms import FiniteMechanism
 
 #: Columns of a joint block that are attacked one by one; pairs of neighbours among them as well.

@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from discreet.blocks import ColumnBlock, OneNumberBlock
 from discreet.domains.losses import HasLosses
-from discreet.manifest import ColumnBlock, OneNumberBlock
 from discreet.mechanisms import FiniteMechanism, GeneralizedResponse, UnbiasedResponse
 from discreet.plain_text import one_line
 
 if TYPE_CHECKING:
+    from discreet.blocks import Block
     from discreet.design import Design, MetricComparison
-    from discreet.manifest import Block
     from discreet.mechanisms import Mechanism
     from discreet.publish import Plan
 

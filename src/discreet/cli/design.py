@@ -15,9 +15,9 @@ from discreet.errors import InputError, NotIdentifiedError
 from discreet.plain_text import one_line
 
 if TYPE_CHECKING:
+    from discreet.blocks import Block, JointBlock, NumericBlock, OneNumberBlock
     from discreet.cli.choices import Choice
     from discreet.design.power.aim import Conduct
-    from discreet.manifest import Block, JointBlock, NumericBlock, OneNumberBlock
     from discreet.mechanisms import FiniteMechanism, UnbiasedResponse
     from discreet.publish import Plan
 
@@ -109,7 +109,7 @@ class Survey:
 
 
 def _block(block: Block, survey: Survey) -> dict[str, Any]:
-    from discreet.manifest import JointBlock, NumericBlock, OneNumberBlock
+    from discreet.blocks import JointBlock, NumericBlock, OneNumberBlock
     from discreet.mechanisms import UnbiasedResponse
 
     if isinstance(block, JointBlock):
@@ -265,7 +265,7 @@ def _alternative(name: str, level: float | str) -> str:
 
 def _promise(plan: Plan, rows: int) -> list[str]:
     """The promise, with expected numbers where every row is asked in the same way; else the exposure of each design."""
-    from discreet.manifest.exposure import choosing_columns, expected_rows, exposure_of_designs
+    from discreet.reading.exposure import choosing_columns, expected_rows, exposure_of_designs
 
     if choosing_columns(plan.blocks):
         return [plan.guarantee.explain(), *(f"Exposure of {line}." for line in exposure_of_designs(plan.blocks))]
@@ -275,7 +275,7 @@ def _promise(plan: Plan, rows: int) -> list[str]:
 
 
 def _text(plan: Plan, blocks: list[dict[str, Any]], chosen: list[Choice], survey: Survey) -> str:
-    from discreet.manifest import JointBlock, NumericBlock, OneNumberBlock
+    from discreet.blocks import JointBlock, NumericBlock, OneNumberBlock
     from discreet.mechanisms import UnbiasedResponse
 
     lines = [f"Plan: {one_line(plan.title or '(no title)')}"]
@@ -309,7 +309,7 @@ def _names(block: Block) -> str:
 
 
 def _frequencies_text(block: Block, facts: dict[str, Any]) -> list[str]:
-    from discreet.manifest import FiniteBlock
+    from discreet.blocks import FiniteBlock
 
     lines = [f"  {_names(block)}: {facts['values']} values, {block.guarantee.summary()}"]
     margins = facts["margin"] if block.by else {"": facts["margin"]}

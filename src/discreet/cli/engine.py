@@ -13,7 +13,7 @@ from discreet.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.engines import Engine
-    from discreet.manifest import Release
+    from discreet.reading import Release
 
 EngineName = Annotated[str, typer.Option(help="Where the work runs: local, or spark.")]
 Master = Annotated[
@@ -23,7 +23,7 @@ Master = Annotated[
 
 def opened(path: str | Path, engine: str, master: str | None) -> Release:
     """A release, read by the engine that was asked for."""
-    from discreet.manifest import Release
+    from discreet.reading import Release
 
     chosen = chosen_engine(engine, master)
     if chosen is not None and not Path(path).is_dir():

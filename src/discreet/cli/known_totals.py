@@ -10,7 +10,7 @@ import typer
 from discreet.cli.engine import opened
 
 if TYPE_CHECKING:
-    from discreet.manifest import Release
+    from discreet.reading import Release
 
 Totals = Annotated[
     Path | None,

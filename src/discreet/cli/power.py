@@ -11,9 +11,9 @@ from discreet.errors import DesignError, InputError, NotIdentifiedError
 from discreet.plain_text import one_line
 
 if TYPE_CHECKING:
+    from discreet.blocks import Block
     from discreet.design import Power
     from discreet.design.power.aim import Conduct
-    from discreet.manifest import Block
     from discreet.publish import Plan
 
 #: The power that surveys are usually planned for.

@@ -14,10 +14,10 @@ from discreet.cli.terminal import command, emit, progress_bar
 from discreet.errors import DomainError, ReleaseError
 
 if TYPE_CHECKING:
-    from discreet.manifest import Release
     from discreet.manifest.signature import SigningKey
     from discreet.publish import Plan
     from discreet.randomness import Randomness
+    from discreet.reading import Release
 
 
 Workers = Annotated[

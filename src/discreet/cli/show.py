@@ -14,7 +14,7 @@ from discreet.plain_text import one_line
 
 if TYPE_CHECKING:
     from discreet.estimate.data.capabilities import Questions
-    from discreet.manifest import Release
+    from discreet.reading import Release
 
 
 @command
@@ -27,7 +27,7 @@ def show_command(
     Reads the manifest and checks that it is that of the file. Nothing is estimated and nothing written.
     """
     from discreet.estimate.data.capabilities import questions
-    from discreet.manifest import Release
+    from discreet.reading import Release
 
     release = Release.open(path)
     found = questions(release)
@@ -45,7 +45,7 @@ def show_command(
 
 
 def _title(release: Release) -> str:
-    from discreet.manifest.additions import described
+    from discreet.manifest.parts import described
 
     manifest = release.manifest
     order = "in random order" if manifest.order == "shuffle" else "in the order of the source"

@@ -1,35 +1,5 @@
-"""What was done to a table, readable by anyone: the manifest, and the release that carries it."""
+"""What was done to a table, readable by anyone: the document, its digests, its signature and where it is stored."""
 
-from discreet.manifest.blocks import (
-    Block,
-    ColumnBlock,
-    DesignsByRow,
-    FiniteBlock,
-    JointBlock,
-    NumericBlock,
-    OneNumberBlock,
-    OneOfSeveral,
-    RoundedBlock,
-)
-from discreet.manifest.document import Column, Manifest, json_schema
-from discreet.manifest.promises import composed_guarantee
-from discreet.manifest.release import Release
-from discreet.manifest.survey import Survey
+from discreet.manifest.document import Column, Manifest, Survey, composed_guarantee, json_schema
 
-__all__ = [
-    "Block",
-    "Column",
-    "ColumnBlock",
-    "DesignsByRow",
-    "FiniteBlock",
-    "JointBlock",
-    "Manifest",
-    "NumericBlock",
-    "OneNumberBlock",
-    "OneOfSeveral",
-    "Release",
-    "RoundedBlock",
-    "Survey",
-    "composed_guarantee",
-    "json_schema",
-]
+__all__ = ["Column", "Manifest", "Survey", "composed_guarantee", "json_schema"]

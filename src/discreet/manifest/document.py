@@ -1,33 +1,108 @@
-"""The manifest: a frozen record of what was done to a table, as plain JSON.
-
-The format is append-only. A field never changes its meaning and never disappears; new fields may be added,
-and a reader ignores those that it does not know. A change that an old reader would misunderstand raises
-``format``, and old readers then refuse. Manifests once written stay in the tests for ever.
-"""
+"""The manifest: what was done to a table, how people were sampled, and the guarantee of all blocks together."""
 
 from __future__ import annotations
 
 import json
+import math
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import resources
 from typing import Any, Literal, NoReturn, Self, get_args
 
-from discreet import limits
+from discreet import blocks, limits
 from discreet._version import __version__
+from discreet.blocks import Block
+from discreet.blocks.checks import damaged, flag, mapping, names, one_of, optional_text, text, whole
 from discreet.domains import Domain
 from discreet.errors import ManifestError
-from discreet.manifest import blocks
-from discreet.manifest.additions import Addition, additions_from, check_additions
-from discreet.manifest.blocks import Block
-from discreet.manifest.checks import damaged, flag, mapping, one_of, optional_text, text, whole
 from discreet.manifest.digest import Content, checked_sha256
-from discreet.manifest.parts import PartFile, files_from
+from discreet.manifest.parts import Addition, PartFile, additions_from, check_additions, files_from
 from discreet.manifest.signature import Signature, SigningKey
-from discreet.manifest.survey import Role, Survey
 from discreet.privacy import Guarantee
+
+Role = Literal["public", "weight", "strata", "cluster", "private"]
+#: How replicate weights were made; each has its factor in the variance, see ``estimate.replicate``.
+REPLICATIONS = ("bootstrap", "jackknife", "brr")
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The public columns that describe how people were sampled.
+
+    Attributes
+    ----------
+    weight, strata, cluster : str or None
+        Column names.
+    fpc : str or None
+        The column of population sizes (or sampling fractions) of the strata: clusters, or rows where there are none.
+    replicates : tuple of str
+        Columns of replicate weights.
+    replication : {"bootstrap", "jackknife", "brr"} or None
+        How they were made.
+    replicate_scale : float or None
+        The factor of their squared deviations, where it is not the usual one.
+    """
+
+    weight: str | None = None
+    strata: str | None = None
+    cluster: str | None = None
+    fpc: str | None = None
+    replicates: tuple[str, ...] = ()
+    replication: str | None = None
+    replicate_scale: float | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are used."""
+        single = (self.weight, self.strata, self.cluster, self.fpc)
+        return (*(name for name in single if name is not None), *self.replicates)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The columns that hold numbers."""
+        return (*(name for name in (self.weight, self.fpc) if name is not None), *self.replicates)
+
+    def role(self, column: str) -> Role | None:
+        """What a column is for."""
+        roles: tuple[Role, ...] = ("weight", "strata", "cluster")
+        return next((role for role in roles if getattr(self, role) == column), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; what is not there since the first format is written only where it is used."""
+        data: dict[str, Any] = {"weight": self.weight, "strata": self.strata, "cluster": self.cluster}
+        if self.fpc is not None:
+            data["fpc"] = self.fpc
+        if self.replicates:
+            data |= {"replicates": list(self.replicates), "replication": self.replication}
+        if self.replicate_scale is not None:
+            data["replicate_scale"] = self.replicate_scale
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Self:
+        """Rebuild from plain data."""
+        data = mapping(data, "the survey")
+        single = {key: optional_text(data.get(key), f"survey.{key}") for key in ("weight", "strata", "cluster", "fpc")}
+        found = cls(single["weight"], single["strata"], single["cluster"], single["fpc"])
+        if data.get("replicates") is None:
+            return found
+        return replace(
+            found,
+            replicates=names(data["replicates"], "survey.replicates"),
+            replication=one_of(data.get("replication"), "survey.replication", REPLICATIONS),
+            replicate_scale=_scale(data.get("replicate_scale")),
+        )
+
+
+def _scale(value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
+        raise ManifestError("survey.replicate_scale must be a number above 0")
+    return float(value)
+
 
 #: The newest format that this version reads, and the one that it writes.
 FORMAT = 1
@@ -316,3 +391,9 @@ def refuse_constant(name: str) -> NoReturn:
 
 #: Made once: with options of its own, json.loads would make one for every call.
 _DECODER = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=_distinct)
+
+
+def composed_guarantee(blocks: Iterable[Block], rows_per_person: int | None = None) -> Guarantee:
+    """The promise about a whole row, or about a person when it was declared how many rows one can have."""
+    row = Guarantee.composed(block.guarantee for block in blocks)
+    return row if rows_per_person is None else row.for_person(rows_per_person)

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from discreet import arguments, limits
+from discreet.blocks.checks import mapping, one_of
 from discreet.errors import ManifestError, ReleaseError
 from discreet.files import ordinary_content, reading, write_whole
 from discreet.manifest.canonical_json import canonical_json
-from discreet.manifest.checks import mapping, one_of
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey

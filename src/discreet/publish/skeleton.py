@@ -13,12 +13,11 @@ from discreet import arguments
 from discreet.domains.columns import is_text
 from discreet.errors import Argument, ReleaseError
 from discreet.files import write_whole
-from discreet.manifest.folder import table_at
-from discreet.manifest.tables import CSV, CsvTable, TableFile, likely_delimiter
 from discreet.plain_text import has_control, printable
-from discreet.publish.plan.csv_format import checked_delimiter, checked_encoding
+from discreet.publish.layout import plain_type
 from discreet.publish.plan.grammar import MECHANISMS
-from discreet.publish.run.plain import plain_type
+from discreet.publish.plan.sections import checked_delimiter, checked_encoding
+from discreet.tables.readers import CSV, CsvTable, TableFile, likely_delimiter, table_at
 
 _HEAD = """\
 # A plan for discreet. It was made from the names and types of the columns; no value was looked at.

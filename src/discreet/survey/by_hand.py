@@ -15,8 +15,8 @@ from fractions import Fraction
 from html import escape
 from typing import Any
 
+from discreet.blocks import Block
 from discreet.errors import PlanError
-from discreet.manifest import Block
 from discreet.mechanisms import ChannelResponse, FiniteMechanism
 from discreet.mechanisms.procedures import Procedure
 from discreet.privacy import Guarantee, certify

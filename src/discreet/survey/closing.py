@@ -17,14 +17,14 @@ import numpy as np
 import pyarrow as pa
 
 from discreet import arguments
+from discreet.blocks import Block
 from discreet.domains import FiniteDomain
 from discreet.errors import ReleaseError
-from discreet.manifest import Release
-from discreet.manifest.blocks import Block
 from discreet.publish import release
 from discreet.publish.plan.questions import Question
 from discreet.randomness import Randomness
 from discreet.randomness.sampling import permutation
+from discreet.reading import Release
 from discreet.survey.database import CHUNK, Database
 from discreet.survey.questionnaire import Questionnaire
 from discreet.survey.tallies import Progress, all_reports, progress

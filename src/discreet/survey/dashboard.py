@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from discreet.blocks import Block
 from discreet.errors import EstimationError
-from discreet.manifest import Block
 from discreet.mechanisms import FiniteMechanism
 from discreet.survey.database import Database
 from discreet.survey.page import Page, fill, policy_of

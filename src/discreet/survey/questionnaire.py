@@ -10,13 +10,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
+from discreet.blocks import Block
 from discreet.domains import FiniteDomain
 from discreet.errors import PlanError
-from discreet.manifest import Block
 from discreet.mechanisms import FiniteMechanism
 from discreet.publish import Plan
-from discreet.publish.plan.collecting import Collect
-from discreet.publish.plan.questions import Question
+from discreet.publish.plan.questions import Collect, Question
 from discreet.survey.odds import odds
 from discreet.survey.sampling import drawn_channels, page_channel
 from discreet.survey.wording import LANGUAGES

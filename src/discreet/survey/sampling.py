@@ -13,8 +13,8 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import Any
 
+from discreet.blocks import Block
 from discreet.errors import PlanError
-from discreet.manifest import Block
 from discreet.mechanisms import CyclicResponse, FiniteMechanism
 from discreet.mechanisms.joint.view import JointView
 from discreet.plain_text import one_line

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from discreet.publish.plan.collecting import MOST_REPORTS
+from discreet.publish.plan.questions import MOST_REPORTS
 from discreet.survey.database import CHUNK, Database
 from discreet.survey.statements import add_count, insert_new
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from discreet import arguments
 from discreet.arguments import Floats
+from discreet.blocks import design_name
 from discreet.errors import EstimationError, NotIdentifiedError
 from discreet.estimate.channels.channel import Channels
 from discreet.estimate.compliance.maximum import Likelihood
@@ -20,7 +21,6 @@ from discreet.estimate.data.rows import is_release
 from discreet.estimate.data.source import Source
 from discreet.estimate.data.survey_design import SurveyDesign, left_out_note
 from discreet.estimate.sampling.report_totals import collect
-from discreet.manifest.blocks import design_name
 
 
 def noncompliance(

@@ -27,7 +27,7 @@ def from_release(
 
     from discreet.estimate.compliance.regression import fit_traits
     from discreet.estimate.data.columns import ReleaseColumn
-    from discreet.manifest import Release
+    from discreet.reading import Release
 
     release = arguments.instance(release, Release, "reports, with a formula a release,", EstimationError)
     sides = read_formula(formula)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.blocks import Block
 from discreet.domains import Binary
 from discreet.errors import EstimationError
 from discreet.estimate.channels.channel import Channels
 from discreet.estimate.channels.value_numbers import value_numbers
-from discreet.manifest import Block
 from discreet.plain_text import one_line
 
 #: Beyond this many values a channel is not written out to see whether it tells them apart.

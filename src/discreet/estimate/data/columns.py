@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from discreet import arrow_functions as pc
 from discreet.arguments import Floats
+from discreet.blocks import design_name
 from discreet.domains import FiniteDomain
 from discreet.domains.columns import as_arrow, without_dictionary
 from discreet.errors import DomainError, EstimationError, ReleaseError
@@ -20,7 +21,6 @@ from discreet.estimate.channels.report_codes import report_codes
 from discreet.estimate.data.checks import checked_length, row_of
 from discreet.estimate.data.label_codes import LabelIndex
 from discreet.estimate.data.map_reduce import rows_of, summed
-from discreet.manifest.blocks import design_name
 from discreet.mechanisms import GeneralizedResponse
 
 

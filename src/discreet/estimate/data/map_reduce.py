@@ -16,8 +16,8 @@ from operator import add
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 from discreet.errors import EstimationError
-from discreet.manifest import Release
-from discreet.manifest.over_parts import lies_elsewhere, over_parts, read_here
+from discreet.reading import Release
+from discreet.reading.over_parts import lies_elsewhere, over_parts, read_here
 
 Part = TypeVar("Part")
 #: Some rows in, what adds up out.

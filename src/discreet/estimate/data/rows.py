@@ -26,7 +26,7 @@ from discreet.estimate.channels.report_codes import count_reports
 from discreet.estimate.data.checks import checked_length, checked_population_sizes, checked_weights, row_of
 from discreet.estimate.data.columns import Column
 from discreet.estimate.data.map_reduce import FarRows, Source, nbytes
-from discreet.manifest.over_parts import lies_elsewhere
+from discreet.reading.over_parts import lies_elsewhere
 
 #: Rows of an array handled at once when they carry more than a report.
 _ROWS = 1 << 20

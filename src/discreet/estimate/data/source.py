@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from discreet import arguments
+from discreet.blocks import Block, NumericBlock
 from discreet.errors import EstimationError, ReleaseError
 from discreet.estimate.channels.channel import Channels
 from discreet.estimate.data.columns import ArrayColumn, Column, NumberColumn, ReleaseColumn, as_numbers, listed_column
 from discreet.estimate.data.rows import Rows, is_release
 from discreet.estimate.data.survey_design import SurveyDesign
-from discreet.manifest import Block, NumericBlock
 from discreet.mechanisms import RecordMechanism
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
+from discreet.blocks import Block
 from discreet.engines import Engine
 from discreet.errors import ReleaseError
-from discreet.manifest import Block, Release, Survey
+from discreet.manifest import Survey
+from discreet.reading import Release
 
 
 class WeightedRelease(Release):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arguments import Floats
+from discreet.blocks import Block, RoundedBlock
 from discreet.domains import WithBlank
 from discreet.errors import EstimationError
 from discreet.estimate.channels.channel import Channels
@@ -21,7 +22,6 @@ from discreet.estimate.data.source import ListedSource, Source, column_source
 from discreet.estimate.data.survey_design import Roles, SurveyDesign, left_out_note
 from discreet.estimate.means.box_scores import BoxScores
 from discreet.estimate.sampling.score_means import ScoreMeans, ScoreSums
-from discreet.manifest import Block, RoundedBlock
 
 Function = Callable[[Any], Any]
 

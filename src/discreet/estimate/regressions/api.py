@@ -15,7 +15,7 @@ from discreet.estimate.regressions.likelihood.firth import checked_penalty
 from discreet.estimate.regressions.likelihood.links import LINKS
 from discreet.estimate.regressions.request import Specification
 from discreet.estimate.sampling.repeated import refuse_repeated_columns
-from discreet.manifest import Release
+from discreet.reading import Release
 
 FAMILIES = ("auto", "linear", "binary", "multinomial", "ordinal", "poisson", "quantile", "huber", "hinge")
 METHODS = ("auto", "likelihood", "corrected", "exact", "box", "drcl", "sdrcl", "sl", "naive")

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from discreet import arguments
 from discreet.arguments import Floats
+from discreet.blocks import NumericBlock
 from discreet.errors import EstimationError
 from discreet.estimate.data.columns import ReleaseColumn
 from discreet.estimate.data.map_reduce import Held, Source, changed, remembered, rows_of, summed
@@ -34,8 +35,7 @@ from discreet.estimate.regressions.randomised import Randomisation
 from discreet.estimate.regressions.reading import EncodedRows, FormulaColumns, Indices, ReadRows
 from discreet.estimate.regressions.request import Specification
 from discreet.estimate.regressions.result import CorrectedRegression
-from discreet.manifest import Release
-from discreet.manifest.blocks import NumericBlock
+from discreet.reading import Release
 
 #: The methods for numbers with noise; other columns have the first two and "naive".
 METHODS = ("auto", "corrected", "box", "exact", "likelihood", "drcl", "sdrcl", "sl", "naive")

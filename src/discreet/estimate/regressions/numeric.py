@@ -11,15 +11,15 @@ import pyarrow as pa
 
 from discreet import arrow_functions as pc
 from discreet.arguments import Floats
+from discreet.blocks import NumericBlock
 from discreet.errors import EstimationError
 from discreet.estimate.formulas import Matrices
 from discreet.estimate.noisy_numbers.copies import Copies, NoisyBlock
 from discreet.estimate.noisy_numbers.inside import is_coarse
-from discreet.manifest.blocks import NumericBlock
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 
 if TYPE_CHECKING:
-    from discreet.manifest import Block
+    from discreet.blocks import Block
 
 #: Points of the box at which a column of the model is compared with a plane, and their seed.
 _POINTS, _SEED = 6, 141421

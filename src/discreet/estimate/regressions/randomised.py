@@ -12,13 +12,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.arguments import Floats
+from discreet.blocks import Block, JointBlock
 from discreet.domains import FiniteDomain, WithBlank
 from discreet.domains.columns import is_text, without_dictionary
 from discreet.errors import DomainError, EstimationError, NotIdentifiedError
 from discreet.estimate.channels.right_inverse import joint_inverse, merged_inverse, right_inverse, told_apart
 from discreet.estimate.data.columns import DesignIndex
 from discreet.estimate.regressions.cells import Cells, Codes, Factor, narrow, refuse_too_many
-from discreet.manifest.blocks import Block, JointBlock
 from discreet.mechanisms import ChannelResponse, FiniteMechanism
 from discreet.mechanisms.joint import JointResponse
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.arguments import Floats
+from discreet.blocks import Block
 from discreet.domains.columns import without_dictionary
 from discreet.estimate.data.checks import checked_weights
 from discreet.estimate.data.map_reduce import nbytes
@@ -20,8 +21,7 @@ from discreet.estimate.formulas import Sides
 from discreet.estimate.regressions.cells import Codes, narrow
 from discreet.estimate.regressions.randomised import RandomisedColumn, randomised_column
 from discreet.estimate.regressions.sample import Sample
-from discreet.manifest import Release
-from discreet.manifest.blocks import Block
+from discreet.reading import Release
 
 Indices = NDArray[np.intp]
 #: Rows that are looked at together.

@@ -13,6 +13,7 @@ import pyarrow as pa
 from discreet import arguments
 from discreet import arrow_functions as pc
 from discreet.arguments import Floats
+from discreet.blocks import Block
 from discreet.domains import FiniteDomain
 from discreet.domains.columns import is_number, without_dictionary
 from discreet.errors import EstimationError
@@ -28,7 +29,7 @@ from discreet.estimate.regressions.likelihood.random_intercept_result import Ran
 from discreet.estimate.regressions.likelihood.result import LikelihoodFit
 from discreet.estimate.regressions.likelihood.truth_given_report import Reporting
 from discreet.estimate.regressions.result import MEstimate
-from discreet.manifest import Block, Release
+from discreet.reading import Release
 
 Fit = TypeVar("Fit", bound=LikelihoodFit | MEstimate | RandomInterceptRegression)
 

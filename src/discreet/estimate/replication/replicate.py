@@ -21,7 +21,7 @@ from discreet.estimate.reporting import display
 from discreet.estimate.reporting.result import Listed, Result, frozen
 from discreet.estimate.reporting.table import Column, labels
 from discreet.estimate.sampling.calibration import Calibration
-from discreet.manifest import Release
+from discreet.reading import Release
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -32,7 +32,8 @@ from discreet.estimate.data.label_codes import Ints
 from discreet.estimate.data.rows import Rows
 from discreet.estimate.data.weighted_view import WeightedRelease
 from discreet.estimate.sampling.unit_totals import UnitIndex
-from discreet.manifest import Release, Survey
+from discreet.manifest import Survey
+from discreet.reading import Release
 
 
 @dataclass(frozen=True, eq=False)

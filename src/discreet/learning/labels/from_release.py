@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from discreet import arguments
 from discreet.arguments import Floats
+from discreet.blocks import Block
+from discreet.blocks.by_row import design_name
 from discreet.domains import FiniteDomain
 from discreet.errors import InputError
 from discreet.learning.labels.estimator import FromPrivateLabels
 from discreet.learning.promise import local_words
 from discreet.learning.scikit import BaseEstimator, ClassifierMixin, check_is_fitted
-from discreet.manifest import Release
-from discreet.manifest.blocks import Block
-from discreet.manifest.blocks.by_row import design_name
+from discreet.reading import Release
 
 
 class FromRelease(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from discreet.blocks import Block, ColumnBlock, DesignsByRow, JointBlock, Missing
 from discreet.domains import Binary, Categorical, FiniteDomain, WithBlank
 from discreet.errors import PlanError
-from discreet.manifest.blocks import Block, ColumnBlock, DesignsByRow, Missing
 from discreet.mechanisms import (
     BinaryResponse,
     ChannelResponse,
@@ -15,10 +16,10 @@ from discreet.mechanisms import (
     GeneralizedResponse,
     UnbiasedResponse,
 )
+from discreet.mechanisms.memoised import check_memoised
 from discreet.mechanisms.procedures import PARAMETERS
 from discreet.plain_text import has_control
-from discreet.publish.plan.domains import read_finite
-from discreet.publish.plan.files import PlanFiles
+from discreet.publish.plan.domains import PlanFiles, read_finite
 from discreet.publish.plan.grammar import (
     DESIGN,
     JOINT,
@@ -35,6 +36,7 @@ from discreet.publish.plan.large_domains import frequencies_mechanism
 from discreet.publish.plan.near import NEAR_MECHANISMS, near_mechanism
 from discreet.publish.plan.numeric import read_numeric
 from discreet.publish.plan.row_designs import waiting_block
+from discreet.publish.plan.sections import Budget
 from discreet.publish.plan.unbiased import read_one_number, unbiased_block, unbiased_mechanism
 
 if TYPE_CHECKING:
@@ -286,3 +288,29 @@ def _refuse(section: Section, keys: tuple[str, ...], why: str) -> None:
     for key in keys:
         if key in section:
             raise PlanError(f"{section.at(key)} {why}")
+
+
+def with_repeat(section: Section, block: Block, budget: Budget) -> Block:
+    """The block as it is, or memoised where the plan says so."""
+    if section.choice("repeat", ("memoise",)) is None:
+        return block
+    path = section.at("repeat")
+    if block.collected or "label" in section:
+        raise PlanError(
+            f"{path} is for answers that are randomised here, and not for a label designed for a regression"
+        )
+    if budget.person is None or budget.rows_per_person != 1:
+        raise PlanError(
+            f"{path} needs budget.person, a column that names the person in every wave, with one row per person: "
+            "several rows with the same report would count as independent"
+        )
+    with at(path):
+        if type(block) is ColumnBlock:
+            check_memoised(block.mechanism)
+        elif isinstance(block, JointBlock):
+            check_memoised(block.mechanism.view(*range(len(block.columns))))
+        else:
+            raise PlanError(
+                f"{path} is for columns with a list of values, not for numbers that are rounded or get noise"
+            )
+    return cast("Block", replace(block, memoised=True, guarantee=None))  # type: ignore[arg-type]  # worked out again

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from discreet.blocks import JointBlock, Missing
 from discreet.domains import FiniteDomain, WithBlank
 from discreet.errors import PlanError
-from discreet.manifest.blocks import JointBlock, Missing
-from discreet.publish.plan.domains import read_finite
-from discreet.publish.plan.files import PlanFiles
+from discreet.publish.plan.domains import PlanFiles, read_finite
 from discreet.publish.plan.grammar import JOINT, Section, at
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.blocks import Block, FiniteBlock
 from discreet.domains import Binary, WithBlank
 from discreet.errors import PlanError
-from discreet.manifest.blocks import Block, FiniteBlock
 from discreet.publish.plan.grammar import Section, at
 
 if TYPE_CHECKING:

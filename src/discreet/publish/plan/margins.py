@@ -9,12 +9,12 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from discreet.blocks import ColumnBlock, JointBlock
 from discreet.errors import BudgetError, DesignError, PlanError
-from discreet.manifest.blocks import ColumnBlock, JointBlock
 from discreet.publish.plan.blocks import read_block
-from discreet.publish.plan.budget import Budget
-from discreet.publish.plan.files import PlanFiles
+from discreet.publish.plan.domains import PlanFiles
 from discreet.publish.plan.grammar import LATER_PRIVATE, PRIVATE, Section
+from discreet.publish.plan.sections import Budget
 
 if TYPE_CHECKING:
     from discreet.design import BudgetSplit

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from discreet.blocks import Missing, NumericBlock
 from discreet.domains import Box
 from discreet.errors import PlanError
-from discreet.manifest.blocks import Missing, NumericBlock
-from discreet.publish.plan.domains import read_domain
-from discreet.publish.plan.files import PlanFiles
+from discreet.publish.plan.domains import PlanFiles, read_domain
 from discreet.publish.plan.grammar import LAPLACE, Section, at
 
 if TYPE_CHECKING:

@@ -14,30 +14,27 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import pyarrow as pa
 
 from discreet import arguments
+from discreet.blocks import Block
 from discreet.domains import Domain
 from discreet.errors import BudgetError, DomainError, PlanError
 from discreet.files import check_received, parse_toml, read_toml
-from discreet.manifest import Block, Survey, composed_guarantee
+from discreet.manifest import Survey, composed_guarantee
 from discreet.manifest.document import Order
 from discreet.plain_text import one_line
 from discreet.privacy import Guarantee
-from discreet.publish.plan.blocks import read_block
-from discreet.publish.plan.budget import Budget, read_budget
-from discreet.publish.plan.collecting import Collect, read_collect
-from discreet.publish.plan.csv_format import read_delimiter, read_encoding
-from discreet.publish.plan.files import PlanFiles
+from discreet.publish.plan.blocks import read_block, with_repeat
+from discreet.publish.plan.domains import PlanFiles
 from discreet.publish.plan.grammar import FORMAT, LATER_PRIVATE, OUTPUT, PRIVATE, PUBLIC, TOP, Section
 from discreet.publish.plan.labels import LabelSpec, read_label
 from discreet.publish.plan.margins import split_by_margins
-from discreet.publish.plan.questions import Question, read_questions
-from discreet.publish.plan.repeat import with_repeat
+from discreet.publish.plan.questions import Collect, Question, read_collect, read_questions
 from discreet.publish.plan.row_designs import RowDesigns, check_row_designs, read_row_designs
-from discreet.publish.plan.survey import read_survey
+from discreet.publish.plan.sections import Budget, read_budget, read_delimiter, read_encoding, read_survey
 
 if TYPE_CHECKING:
     from discreet.design import BudgetSplit, Design
-    from discreet.manifest import Release
     from discreet.mechanisms import Mechanism
+    from discreet.reading import Release
 
 
 @dataclass(frozen=True)
@@ -156,16 +153,22 @@ class Plan:
         if not sections:
             raise PlanError("private is missing: a plan needs at least one [[private]] block")
         budget = read_budget(top)
-        sections, split = split_by_margins(sections, budget, files)
+        split = None
+        if budget.split is not None or any("margin" in section for section in sections):
+            sections, split = split_by_margins(sections, budget, files)
         blocks, designs = zip(*(read_block(section, files) for section in sections), strict=True)
         blocks = tuple(with_repeat(*pair, budget) for pair in zip(sections, blocks, strict=True))
-        row_designs = read_row_designs(sections)
-        check_row_designs(row_designs, public, blocks, budget, asked="question" in top)
+        row_designs: tuple[tuple[int, RowDesigns], ...] = ()
+        if any("parameters" in section for section in sections):
+            row_designs = read_row_designs(sections)
+            check_row_designs(row_designs, public, blocks, budget, asked="question" in top)
         public = (*public, *(spec.by for _, spec in row_designs))
         _check_columns(public, blocks, budget)
         missing_values = _missing_values(top, blocks)
         order = top.section("output", OUTPUT).choice("order", ("shuffle", "keep")) or "shuffle"
-        collect = read_collect(top, survey, budget.rows_per_person, budget.person)
+        collect = None
+        if "collect" in top or "question" in top:
+            collect = read_collect(top, survey, budget.rows_per_person, budget.person)
         return cls(
             title=top.text("title") if top.get("title") != "" else None,
             public=public,
@@ -179,14 +182,14 @@ class Plan:
             labels=tuple(
                 (i, spec)
                 for i, (section, block) in enumerate(zip(sections, blocks, strict=True))
-                if (spec := read_label(section, block)) is not None
+                if "label" in section and (spec := read_label(section, block)) is not None
             ),
             missing_values=missing_values,
             delimiter=read_delimiter(top),
             encoding=read_encoding(top),
             designs=designs,
             collection=collect,
-            questions=read_questions(top, collect, public, blocks),
+            questions=() if collect is None else read_questions(top, collect, public, blocks),
             row_designs=row_designs,
             split=split,
         )
@@ -219,7 +222,7 @@ class Plan:
 
     def collect(self, table: Any) -> Release:
         """Take in answers that respondents randomised themselves; see ``Release.from_reports``."""
-        from discreet.publish.run.release import collect
+        from discreet.publish.api import collect
 
         return collect(table, self)
 

@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from discreet.blocks import Block, DesignsByRow, Missing
 from discreet.domains import Binary, FiniteDomain
 from discreet.errors import MechanismError, PlanError
-from discreet.manifest.blocks import Block, DesignsByRow, Missing
 from discreet.mechanisms import BinaryResponse
 from discreet.mechanisms.procedures import PARAMETERS
 from discreet.plain_text import one_line
 from discreet.privacy.exact import probability
-from discreet.publish.plan.budget import Budget
 from discreet.publish.plan.grammar import Section, at
+from discreet.publish.plan.sections import Budget
 
 #: Digits after the point up to which a parameter is shown as a decimal; a float has 17 that count.
 _DECIMALS = 30

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from discreet.blocks import ColumnBlock, Missing, OneNumberBlock, RoundedBlock
 from discreet.domains import FiniteDomain, Grid, Ordinal, WithBlank
 from discreet.errors import PlanError
-from discreet.manifest.blocks import ColumnBlock, Missing, OneNumberBlock, RoundedBlock
 from discreet.mechanisms import UnbiasedResponse
-from discreet.publish.plan.domains import read_finite
-from discreet.publish.plan.files import PlanFiles
+from discreet.publish.plan.domains import PlanFiles, read_finite
 from discreet.publish.plan.grammar import Section, at
 from discreet.publish.plan.joint import read_domains
 from discreet.publish.plan.near import read_prior

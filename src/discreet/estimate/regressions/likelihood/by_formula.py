@@ -26,7 +26,7 @@ from discreet.estimate.regressions.likelihood.predictor import PredictorRegressi
 from discreet.estimate.regressions.likelihood.rows import CHUNK, Rows
 from discreet.estimate.regressions.likelihood.streaming import Batch, StreamRows
 from discreet.estimate.regressions.request import OutcomeNumbers, Specification
-from discreet.manifest import Release
+from discreet.reading import Release
 
 
 def yes_no_outcome(asked: Specification) -> BinaryRegression:

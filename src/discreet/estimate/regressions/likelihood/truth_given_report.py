@@ -16,7 +16,7 @@ from discreet.estimate.formulas.new_rows import as_table
 from discreet.estimate.regressions.likelihood.designs import channel_matrix
 
 if TYPE_CHECKING:
-    from discreet.manifest import Block
+    from discreet.blocks import Block
 
 
 @dataclass(frozen=True, eq=False)

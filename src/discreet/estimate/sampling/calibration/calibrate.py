@@ -31,7 +31,8 @@ from discreet.estimate.sampling.calibration.margins import (
     read_margins,
     read_sample,
 )
-from discreet.manifest import Release, Survey
+from discreet.manifest import Survey
+from discreet.reading import Release
 
 
 class CalibratedRelease(WeightedRelease):

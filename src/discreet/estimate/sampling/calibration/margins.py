@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 
 from discreet import arguments
 from discreet.arguments import Floats
+from discreet.blocks import design_name
 from discreet.errors import Argument, EstimationError
 from discreet.estimate.data.checks import row_of
 from discreet.estimate.data.columns import as_numbers
 from discreet.estimate.data.label_codes import LabelIndex
 from discreet.estimate.data.map_reduce import Source, summed
 from discreet.estimate.data.rows import Batch
-from discreet.manifest.blocks import design_name
 
 Ints = NDArray[np.int64]
 Read = Callable[[str], Any]

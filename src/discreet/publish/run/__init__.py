@@ -1,1 +1,0 @@
-"""How a plan is carried out: sources, layout, order, writing, ledger."""
