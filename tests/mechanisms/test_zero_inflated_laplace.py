@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
-from discreet.design.zero_inflated_laplace import ratio_for
+from discreet.design.numbers.zero_inflated_noise import ratio_for
 from discreet.domains.box import Box
 from discreet.errors import DomainError, InputError, ManifestError, MechanismError
 from discreet.mechanisms.laplace import ZeroInflatedLaplace

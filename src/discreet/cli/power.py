@@ -12,7 +12,7 @@ from discreet.plain_text import one_line
 
 if TYPE_CHECKING:
     from discreet.design import Power
-    from discreet.design.power.aim import Conduct
+    from discreet.design.planning.statistical_power import Conduct
     from discreet.manifest import Block
     from discreet.publish import Plan
 
