@@ -18,8 +18,8 @@ from discreet.domains.box import Box
 from discreet.errors import DomainError, InputError, ManifestError, MechanismError
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 from discreet.mechanisms.laplace.curve import delta_bound, delta_one_dimension, ratio_for_bound, trade_off_bound
+from discreet.mechanisms.laplace.density import RadialLaw
 from discreet.mechanisms.laplace.exact import delta_exact, enclosure
-from discreet.mechanisms.laplace.radius import RadialLaw
 from discreet.randomness import Randomness
 
 UNIT = Box([0, 0], [1, 1])

@@ -15,8 +15,8 @@ from discreet.errors import DesignError
 from discreet.mechanisms import CyclicResponse, FiniteMechanism, GeneralizedResponse
 from discreet.mechanisms.cyclic import CyclicInverse
 from discreet.mechanisms.cyclic.choice import best_design, summed_variance
+from discreet.mechanisms.exact_integers import checked_epsilon
 from discreet.mechanisms.generalized import MAX_SIZE
-from discreet.mechanisms.rounding import checked_epsilon
 
 #: Beyond this ε the best block design has some hundred times as many reports as values, and takes long to make.
 _MANY_REPORTS = 5.0

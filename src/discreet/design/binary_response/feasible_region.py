@@ -14,7 +14,7 @@ from typing import Any
 
 from discreet.errors import PrivacyError
 from discreet.mechanisms import BinaryResponse
-from discreet.mechanisms.rounding import RELATIVE_TOLERANCE, close_enough, first_fine_enough
+from discreet.mechanisms.exact_integers import RELATIVE_TOLERANCE, close_enough, first_fine_enough
 from discreet.privacy.bounds import exp_bounds
 
 Point = tuple[Fraction, Fraction]

@@ -24,7 +24,7 @@ from discreet.design.binary_response.minimax import Minimax, PrevalenceRange
 from discreet.design.result import Alternative, Design, Optimality
 from discreet.errors import Argument, DesignError, PrivacyError
 from discreet.mechanisms import BinaryResponse, ChannelResponse
-from discreet.mechanisms.rounding import (
+from discreet.mechanisms.exact_integers import (
     RELATIVE_TOLERANCE,
     checked_delta,
     checked_epsilon,

@@ -17,7 +17,7 @@ from discreet.design.result import Design
 from discreet.domains.losses import with_losses
 from discreet.errors import DesignError
 from discreet.mechanisms import BipartiteResponse
-from discreet.mechanisms.rounding import checked_epsilon
+from discreet.mechanisms.exact_integers import checked_epsilon
 
 #: The budget is first split in so many equal parts, then by ever smaller exchanges.
 _PARTS = 64

@@ -27,7 +27,7 @@ from discreet import arguments
 from discreet.design.budgets.margin_targets import Curve, Wanted
 from discreet.design.result import Optimality
 from discreet.errors import BudgetError, DesignError
-from discreet.mechanisms.rounding import checked_epsilon
+from discreet.mechanisms.exact_integers import checked_epsilon
 
 if TYPE_CHECKING:
     import pandas as pd

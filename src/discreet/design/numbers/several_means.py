@@ -29,8 +29,8 @@ from discreet.design.result import Alternative, Design
 from discreet.domains import Grid, Ordinal
 from discreet.errors import DesignError, DomainError, PrivacyError
 from discreet.mechanisms import OneNumberResponse, UnbiasedResponse
+from discreet.mechanisms.exact_integers import checked_epsilon
 from discreet.mechanisms.one_number import CHANCE_BITS
-from discreet.mechanisms.rounding import checked_epsilon
 from discreet.privacy import Guarantee
 from discreet.randomness import Randomness, resolve
 

@@ -33,7 +33,7 @@ from discreet.design.ordered_values.near_count import checked_prior
 from discreet.design.result import Design, Optimality
 from discreet.domains import Grid, Ordinal
 from discreet.errors import DesignError, PrivacyError
-from discreet.mechanisms.rounding import RELATIVE_TOLERANCE, checked_epsilon
+from discreet.mechanisms.exact_integers import RELATIVE_TOLERANCE, checked_epsilon
 from discreet.mechanisms.unbiased import UnbiasedResponse, shortened
 
 #: Values in the programme at the start.

@@ -21,9 +21,8 @@ from discreet.design.ordered_values.near_count import (
 from discreet.design.result import MetricDesign, Optimality
 from discreet.domains.losses import HasLosses, with_losses
 from discreet.errors import DesignError
-from discreet.mechanisms.bipartite import BipartiteResponse
-from discreet.mechanisms.neighbours import MAX_ENTRIES
-from discreet.mechanisms.rounding import checked_epsilon
+from discreet.mechanisms.bipartite import MAX_ENTRIES, BipartiteResponse
+from discreet.mechanisms.exact_integers import checked_epsilon
 
 #: Up to this many values the rank of a channel is computed for a note.
 _MAX_RANKED = 128

@@ -15,8 +15,7 @@ from discreet.design.result import MetricDesign, Optimality
 from discreet.domains.losses import loss_matrix, with_losses
 from discreet.errors import DesignError, PrivacyError
 from discreet.mechanisms.channel import ChannelResponse
-from discreet.mechanisms.integers import power_of_two_rows
-from discreet.mechanisms.rounding import RELATIVE_TOLERANCE, checked_epsilon
+from discreet.mechanisms.exact_integers import RELATIVE_TOLERANCE, checked_epsilon, power_of_two_rows
 from discreet.privacy import certify
 
 WORST_MEASURE = "Expected error of a report under the worst truth"

@@ -24,9 +24,14 @@ from discreet.estimate import display
 from discreet.estimate.result import Shown
 from discreet.estimate.result_table import Column, ResultTable, labels
 from discreet.mechanisms import ExponentialResponse, FiniteMechanism, GeneralizedResponse
-from discreet.mechanisms.clamped_laplace import clamped_laplace
-from discreet.mechanisms.rounding import checked_epsilon
-from discreet.mechanisms.staircase import calibrated_staircase, square_codes, staircase_response, tile_codes
+from discreet.mechanisms.exact_integers import checked_epsilon
+from discreet.mechanisms.published_baselines import (
+    calibrated_staircase,
+    clamped_laplace,
+    square_codes,
+    staircase_response,
+    tile_codes,
+)
 
 #: Largest domain: every channel is written out.
 MAX_VALUES = 512

@@ -46,7 +46,7 @@ from discreet.design.private_labels.information_criteria import (
 from discreet.design.result import Alternative, Design, Optimality
 from discreet.errors import Argument, DesignError, PrivacyError
 from discreet.mechanisms import BinaryResponse, ChannelResponse
-from discreet.mechanisms.rounding import checked_delta, checked_epsilon
+from discreet.mechanisms.exact_integers import checked_delta, checked_epsilon
 from discreet.privacy.bounds import exp_bounds
 
 #: Above this many coefficients a box of ranges has too many corners to look at each.

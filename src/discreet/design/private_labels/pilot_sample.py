@@ -38,7 +38,7 @@ from discreet.design.private_labels.information_criteria import (
 from discreet.design.result import Alternative, Design, Optimality
 from discreet.errors import DesignError
 from discreet.mechanisms import BinaryResponse
-from discreet.mechanisms.rounding import checked_delta, checked_epsilon
+from discreet.mechanisms.exact_integers import checked_delta, checked_epsilon
 from discreet.privacy import Guarantee
 from discreet.privacy.bounds import exp_bounds
 from discreet.randomness import Randomness, permutation, resolve

@@ -36,8 +36,8 @@ from discreet.design.several_attributes.threshold_sums import TRUSTED, quick_bou
 from discreet.design.several_attributes.yamamoto_heuristic import inductive
 from discreet.design.several_attributes.yamamoto_lp import MAX_PATTERN_ATTRIBUTES, Cells, Solution, solve_cells
 from discreet.errors import Argument, DesignError, MechanismError, PrivacyError
+from discreet.mechanisms.exact_integers import checked_epsilon, keep_and_other
 from discreet.mechanisms.joint import JointResponse, ProductLaw, StarLaw, ThresholdLaw
-from discreet.mechanisms.rounding import checked_epsilon, keep_and_other
 
 
 def independent(request: Request) -> JointResponse:

@@ -22,8 +22,8 @@ import numpy as np
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import DesignError, PrivacyError
+from discreet.mechanisms.exact_integers import keep_and_other
 from discreet.mechanisms.joint.law import MAX_ATTRIBUTES, MAX_VALUES
-from discreet.mechanisms.rounding import keep_and_other
 
 #: Levels this close, relative, are treated as one.
 _SAME_LEVEL = 1e-8
