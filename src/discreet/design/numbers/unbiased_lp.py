@@ -23,13 +23,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet.arguments import Floats
 from discreet.design.ordered_values.near_count import checked_prior
+from discreet.design.private_channel_lp import PrivateChannelLP
 from discreet.design.result import Design, Optimality
 from discreet.domains import Grid, Ordinal
 from discreet.errors import DesignError, PrivacyError
@@ -139,53 +139,26 @@ def _merged(values: Floats, shares: Floats, width: float) -> Floats:
 def _programme(
     points: Floats, values: Floats, ratio: float, prior: Floats | None
 ) -> tuple[Floats, float, _Multipliers]:
-    """Channel, objective and multipliers for these values.
-
-    The unknowns are ``Q = e^−ε h + t`` with ``0 ≤ t ≤ (1 − e^−ε) h``, whose coefficients stay between zero and one.
-    """
+    """Channel, objective and multipliers for these values."""
     from scipy import sparse
-    from scipy.optimize import linprog
 
     size, count, least = points.size, values.size, 1 / ratio
+    programme = PrivateChannelLP(size, count, least)
     distance = np.tile(values, (size, 1)) - points[:, None]
-    equations: Any = sparse.vstack([_weighted(np.ones((size, count)), least), _weighted(distance, least)])
     # In units of a variance that is about right: the solver knows absolute tolerances only.
     unit = _typical_variance(ratio)
-    squares = _weighted(distance**2 / unit, least)
-    caps: Any = sparse.hstack([sparse.eye(size * count), sparse.kron(np.full((size, 1), least - 1), sparse.eye(count))])
-    limits, right = caps, np.zeros(size * count)
-    if prior is None:
-        equations = sparse.hstack([equations, sparse.csr_matrix((2 * size, 1))])
-        caps = sparse.hstack([caps, sparse.csr_matrix((size * count, 1))])
-        limits = sparse.vstack([caps, sparse.hstack([squares, sparse.csr_matrix(-np.ones((size, 1)))])])
-        right = np.zeros(size * count + size)
-        costs = np.append(np.zeros(size * count + count), 1.0)
-    else:
-        costs = squares.T @ prior
-    found = linprog(
-        costs,
-        A_ub=limits.tocsr(),
-        b_ub=right,
-        A_eq=equations.tocsr(),
-        b_eq=np.concatenate([np.ones(size), np.zeros(size)]),
-        method="highs-ds",
+    squares = programme.rows(distance**2 / unit)
+    found = programme.solve(
+        sparse.vstack([programme.rows(np.ones((size, count))), programme.rows(distance)]),
+        np.concatenate([np.ones(size), np.zeros(size)]),
+        costs=None if prior is None else squares.T @ prior,
+        largest=squares,
         options={"primal_feasibility_tolerance": _TOLERANCE, "dual_feasibility_tolerance": _TOLERANCE},
     )
-    if found.status != 0 or found.x is None or found.fun is None:
-        raise DesignError(f"the linear programme for {size} points could not be solved: use fewer points")
-    above, high = found.x[: size * count].reshape(size, count), found.x[size * count : size * count + count]
-    equal = np.asarray(found.eqlin.marginals) * unit
-    theta = prior if prior is not None else np.maximum(-np.asarray(found.ineqlin.marginals)[size * count :], 0.0)
+    equal = found.equations * unit
+    theta = found.worst_truths if prior is None else prior
     multipliers = _Multipliers(equal[:size], equal[size:], theta / theta.sum())
-    return above + least * high, float(found.fun) * unit, multipliers
-
-
-def _weighted(coefficients: Floats, least: float) -> Any:
-    """The rows ``Σ_y Q[x, y] c_xy`` in the unknowns t and h."""
-    from scipy import sparse
-
-    own = sparse.block_diag([sparse.csr_matrix(row[None, :]) for row in coefficients])
-    return sparse.hstack([own, sparse.csr_matrix(least * coefficients)], format="csr")
+    return found.above + least * found.highest, found.value * unit, multipliers
 
 
 def _typical_variance(ratio: float) -> float:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.design.ordered_values.near_count import MEASURE, checked_prior
+from discreet.design.private_channel_lp import PrivateChannelLP
 from discreet.design.result import MetricDesign, Optimality
 from discreet.domains.losses import loss_matrix, with_losses
 from discreet.errors import DesignError, PrivacyError
@@ -117,57 +118,22 @@ def expected_error(
 
 
 def _solve(costs: Floats, least: float) -> tuple[Floats, Floats, Floats]:
-    """Largest entries h_y of the reports, what entries have above their least, and multipliers of the row sums.
-
-    In the unknowns of the programme ``Q = e^−ε h + t`` with ``0 ≤ t ≤ (1 − e^−ε) h``, whose coefficients stay between
-    zero and one.
-    """
+    """Largest entries h_y of the reports, what entries have above their least, and multipliers of the row sums."""
     size = len(costs)
-    row_sums, caps = _constraints(size, least)
-    found = _run(np.concatenate([costs.reshape(-1), least * costs.sum(axis=0)]), caps, row_sums, size)
-    above = found.x[: size * size].reshape(size, size)
-    return found.x[size * size :], above, np.asarray(found.eqlin.marginals)
+    programme = PrivateChannelLP(size, size, least)
+    objective = np.concatenate([costs.reshape(-1), least * costs.sum(axis=0)])
+    found = programme.solve(programme.rows(np.ones((size, size))), np.ones(size), costs=objective)
+    return found.highest, found.above, found.equations
 
 
 def _solve_worst(losses: Floats, least: float) -> tuple[Floats, Floats, Floats, Floats]:
-    """The same for the largest error over truths, one more unknown; and the least favourable prior."""
-    from scipy import sparse
-
+    """The same for the largest error over truths; and the least favourable prior."""
     size = len(losses)
-    row_sums, caps = _constraints(size, least)
-    none = sparse.csr_matrix((size * size, 1))
-    own = sparse.block_diag([sparse.csr_matrix(row[None, :]) for row in losses])
-    errors = sparse.hstack([own, sparse.csr_matrix(least * losses), sparse.csr_matrix(-np.ones((size, 1)))])
-    limits = sparse.vstack([sparse.hstack([caps, none]), errors], format="csr")
-    sums = sparse.hstack([row_sums, sparse.csr_matrix((size, 1))], format="csr")
-    found = _run(np.append(np.zeros(size * size + size), 1.0), limits, sums, size)
-    above = found.x[: size * size].reshape(size, size)
+    programme = PrivateChannelLP(size, size, least)
+    sums, errors = programme.rows(np.ones((size, size))), programme.rows(losses)
+    found = programme.solve(sums, np.ones(size), largest=errors)
     # The multipliers of the errors sum to one; the solver's last digits are put right, and any prior gives a bound.
-    prior = np.maximum(-np.asarray(found.ineqlin.marginals)[size * size :], 0.0)
-    return found.x[size * size : -1], above, np.asarray(found.eqlin.marginals), prior / prior.sum()
-
-
-def _constraints(size: int, least: float) -> tuple[Any, Any]:
-    """Rows that sum to one, and ``t ≤ (1 − e^−ε) h``."""
-    from scipy import sparse
-
-    ones = np.ones((1, size))
-    row_sums = sparse.hstack(
-        [sparse.kron(sparse.eye(size), ones), sparse.csr_matrix(np.full((size, size), least))], format="csr"
-    )
-    caps = sparse.hstack([sparse.eye(size * size), -(1 - least) * sparse.kron(ones.T, sparse.eye(size))], format="csr")
-    return row_sums, caps
-
-
-def _run(costs: Floats, limits: Any, sums: Any, size: int) -> Any:
-    from scipy.optimize import linprog
-
-    found = linprog(
-        costs, A_ub=limits, b_ub=np.zeros(limits.shape[0]), A_eq=sums, b_eq=np.ones(size), method="highs-ds"
-    )
-    if found.status != 0 or found.x is None:
-        raise DesignError(f"the linear programme for {size} values could not be solved: use fewer values")
-    return found
+    return found.highest, found.above, found.equations, found.worst_truths / found.worst_truths.sum()
 
 
 def _polished(highest: Floats, above: Floats, least: float) -> Floats:
