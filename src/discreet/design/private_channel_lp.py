@@ -62,7 +62,7 @@ class PrivateChannelLP:
         *,
         costs: Floats | None = None,
         largest: Any = None,
-        options: dict[str, float] | None = None,
+        options: Any = None,
     ) -> ChannelSolution:
         """Minimise ``costs`` over t and h, or the largest of the rows ``largest``, by the dual simplex of HiGHS."""
         from scipy import sparse
@@ -85,7 +85,7 @@ class PrivateChannelLP:
             A_eq=equations.tocsr(),
             b_eq=right,
             method="highs-ds",
-            options=options or {},
+            options=options,
         )
         if found.status != 0 or found.x is None or found.fun is None:
             raise DesignError(f"the linear programme for {self.truths} values could not be solved: use fewer values")

@@ -17,11 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from discreet import arguments
 from discreet.errors import ManifestError, MechanismError, NotIdentifiedError
 from discreet.mechanisms.base import stored_int
-from discreet.mechanisms.exact_integers import checked_epsilon, close_enough, first_fine_enough, weight
+from discreet.mechanisms.exact_integers import checked_epsilon, high_and_low, weight
 from discreet.mechanisms.finite import MAX_MATRIX, FiniteMechanism
 from discreet.mechanisms.generalized import MAX_SIZE
 from discreet.mechanisms.inverse import Inverse, UniformInverse, dense_inverse
-from discreet.privacy.bounds import exp_bounds
 from discreet.privacy.exact import Rows
 from discreet.privacy.trade_off import Pair
 from discreet.randomness import Coins, Randomness, uniform
@@ -357,18 +356,3 @@ class BipartiteResponse(FiniteMechanism):
             return cls.from_weights(data["size"], data["m"], high, low, lists)
         except (KeyError, MechanismError) as error:
             raise ManifestError(f"a bipartite response in the manifest is damaged ({error})") from None
-
-
-def high_and_low(epsilon: float) -> tuple[int, int]:
-    """Weights with high/low ≤ e^ε, and within 1e-9 of ε in the logarithm: ``high = ⌊e^ε·low⌋``.
-
-    >>> high_and_low(1.0)
-    (50143449209799256682, 18446744073709551616)
-    """
-    exp_low = exp_bounds(epsilon)[0]
-
-    def attempt(low: int) -> tuple[int, int] | None:
-        high = int(exp_low * low)
-        return (high, low) if high > low and close_enough(Fraction(high, low), epsilon) else None
-
-    return first_fine_enough(epsilon, attempt)

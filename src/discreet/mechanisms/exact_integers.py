@@ -86,6 +86,21 @@ def keep_and_other(size: int, epsilon: float) -> tuple[int, int, int]:
     return first_fine_enough(epsilon, attempt)
 
 
+def high_and_low(epsilon: float) -> tuple[int, int]:
+    """Weights with high/low ≤ e^ε, and within 1e-9 of ε in the logarithm: ``high = ⌊e^ε·low⌋``.
+
+    >>> high_and_low(1.0)
+    (50143449209799256682, 18446744073709551616)
+    """
+    exp_low = exp_bounds(epsilon)[0]
+
+    def attempt(low: int) -> tuple[int, int] | None:
+        high = int(exp_low * low)
+        return (high, low) if high > low and close_enough(Fraction(high, low), epsilon) else None
+
+    return first_fine_enough(epsilon, attempt)
+
+
 def private_rows(matrix: Any, epsilon: float) -> tuple[tuple[int, ...], ...]:
     """Integer rows close to a given channel that are ε-private for certain, and hardly more private.
 

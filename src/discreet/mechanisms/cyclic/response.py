@@ -16,11 +16,10 @@ from discreet import arguments
 from discreet.domains import Categorical, FiniteDomain
 from discreet.errors import ManifestError, MechanismError
 from discreet.mechanisms.base import stored_int
-from discreet.mechanisms.bipartite import high_and_low
 from discreet.mechanisms.cyclic.choice import best_design
 from discreet.mechanisms.cyclic.difference_sets import DifferenceSet, difference_set
 from discreet.mechanisms.cyclic.inverse import CyclicInverse, Shifts
-from discreet.mechanisms.exact_integers import checked_epsilon, weight
+from discreet.mechanisms.exact_integers import checked_epsilon, high_and_low, weight
 from discreet.mechanisms.finite import FiniteMechanism
 from discreet.mechanisms.generalized import MAX_SIZE
 from discreet.mechanisms.inverse import Inverse
