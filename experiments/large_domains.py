@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from discreet.design.frequencies import frequencies, total_variance_bound
+from discreet.design.large_domains import frequencies, total_variance_bound
 from discreet.mechanisms import CyclicResponse, GeneralizedResponse
 from discreet.mechanisms.cyclic.choice import best_design
 

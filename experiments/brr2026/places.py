@@ -16,7 +16,12 @@ from numpy.typing import NDArray
 from discreet import Metric, design
 from discreet.domains.losses import loss_matrix
 from discreet.mechanisms import GeneralizedResponse
-from discreet.mechanisms.staircase import calibrated_staircase, staircase_channel, staircase_response, tile_codes
+from discreet.mechanisms.published_baselines import (
+    calibrated_staircase,
+    staircase_channel,
+    staircase_response,
+    tile_codes,
+)
 from experiments.brr2026.problem import DATA_SETS, FIGURE_8_STATED, FIGURE_12_SHARES, SEED
 from experiments.reporting import Check, Report, Table, new_figure
 

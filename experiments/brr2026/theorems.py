@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from discreet import Ordinal, design
-from discreet.design.bipartite import truth_errors
-from discreet.design.local_search import equidistant_near, local_search
+from discreet.design.ordered_values.bipartite_response import truth_errors
+from discreet.design.ordered_values.near_count import equidistant_near, local_search
 from experiments.brr2026.problem import FORMULA_LEVELS, FORMULA_SIZE, THEOREM_LEVELS, THEOREM_SIZES
 from experiments.reporting import Check, Table
 

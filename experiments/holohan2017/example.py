@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet import design, estimate
-from discreet.design.binary_region import corners, switch_prevalence, variance
+from discreet.design.binary_response.feasible_region import corners, switch_prevalence, variance
 from discreet.mechanisms import FiniteMechanism
 from discreet.privacy.bounds import exp_bounds
 from experiments.holohan2017.problem import EXAMPLE_1, INTERVALS, Case

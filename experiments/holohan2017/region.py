@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import design
-from discreet.design.binary_region import switch_prevalence
+from discreet.design.binary_response.feasible_region import switch_prevalence
 from experiments.holohan2017.problem import (
     EXAMPLE_1,
     FIGURE_1,

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import design
-from discreet.design.attributes.published_heuristic import inductive
-from discreet.design.attributes.request import Request
+from discreet.design.several_attributes.request import Request
+from discreet.design.several_attributes.yamamoto_heuristic import inductive
 from discreet.mechanisms import GeneralizedResponse
 from discreet.randomness import Randomness
 from experiments.reporting import SIGMAS, Check, Report, Table, new_figure

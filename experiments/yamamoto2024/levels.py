@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from discreet import design
-from discreet.design.attributes.published_heuristic import inductive
-from discreet.design.attributes.request import Request
+from discreet.design.several_attributes.request import Request
+from discreet.design.several_attributes.yamamoto_heuristic import inductive
 from experiments.reporting import Check, Report, Table, new_figure
 from experiments.yamamoto2024.problem import (
     CHECKS,

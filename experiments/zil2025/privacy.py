@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from discreet.design.zero_inflated_laplace import ratio_for
+from discreet.design.numbers.zero_inflated_noise import ratio_for
 from discreet.mechanisms.laplace.curve import delta_bound, delta_one_dimension, ratio_for_bound, trade_off_bound
 from discreet.mechanisms.laplace.exact import RadialLaw, delta_exact
 from experiments.reporting import Check, Comparison, Report, Table, new_figure

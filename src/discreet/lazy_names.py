@@ -32,6 +32,6 @@ def lazy_names(package: str, homes: Mapping[str, str | None]) -> tuple[Callable[
         return value
 
     def listed() -> list[str]:
-        return sorted({*vars(module), *module.__all__})
+        return sorted(module.__all__)
 
     return load, listed

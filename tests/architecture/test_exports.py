@@ -140,3 +140,14 @@ def test_modules_of_design_form_no_cycle():
         free = {module for module in uses.keys() - done if not (uses[module] & uses.keys()) - done}
         assert free, f"these import each other: {sorted(uses.keys() - done)}"
         done |= free
+
+
+def test_completion_of_design_shows_public_names_only():
+    """No module, type variable or import appears beside the designers."""
+    assert sorted(dir(design)) == sorted(design.__all__)
+
+
+def test_no_module_of_design_bears_the_name_of_a_public_function():
+    """A module of the same name would replace the function as soon as it is imported."""
+    modules = {path.stem for path in (ROOT / "design").rglob("*") if path.suffix == ".py" or path.is_dir()}
+    assert not modules & set(design.__all__)

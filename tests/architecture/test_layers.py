@@ -88,7 +88,7 @@ def test_a_release_of_answers_waits_for_nothing_that_it_does_not_use(tmp_path):
         'mechanism = "randomized-response"\nepsilon = 1.0\n'
     )
     arguments = ["discreet", "release", str(source), str(plan), "-o", str(tmp_path / "out.parquet"), "--no-ledger"]
-    late = [*HEAVY[:-1], "rich", "pyarrow.compute", "numpy.ma", "discreet.design.power", "discreet.cli.survey"]
+    late = [*HEAVY[:-1], "rich", "pyarrow.compute", "numpy.ma", "discreet.design.planning", "discreet.cli.survey"]
     code = (
         f"import sys; sys.argv = {arguments!r}\nfrom discreet.cli import main\n"
         f"try:\n    main()\nexcept SystemExit as left:\n    assert left.code in (0, None)\n"

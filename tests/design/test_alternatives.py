@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet import Metric, Ordinal, design
-from discreet.design.binary_region import variance
+from discreet.design.binary_response.feasible_region import variance
 from discreet.mechanisms import BinaryResponse, ExponentialResponse, GeneralizedResponse
 
 X = np.column_stack([np.ones(300), np.linspace(-1, 1, 300)])

@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import design
-from discreet.design.attributes.free_mixture import free_mixture
-from discreet.design.attributes.pair_keeping_mixture import PairKeepingSearch
-from discreet.design.attributes.request import Request
-from discreet.design.attributes.threshold_columns import Family, whole_weights
+from discreet.design.several_attributes.mixture_search import PairKeepingSearch, free_mixture
+from discreet.design.several_attributes.request import Request
+from discreet.design.several_attributes.threshold_mixture import Family, whole_weights
 from discreet.errors import DesignError, PrivacyError
 from discreet.mechanisms import JointResponse
 
@@ -258,7 +257,7 @@ def test_many_different_attributes(pairs):
 
 def test_bound_of_large_designs_is_below_the_optimum():
     """The dual bound of the threshold search never passes the exact optimum, and its value never undercuts it."""
-    from discreet.design.attributes.threshold_search import ThresholdSearch
+    from discreet.design.several_attributes.threshold_search import ThresholdSearch
 
     for seed in range(4):
         generator = np.random.default_rng(seed)

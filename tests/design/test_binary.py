@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import DesignError, PrivacyError, design
-from discreet.design.binary_region import switch_prevalence, variance
+from discreet.design.binary_response.feasible_region import switch_prevalence, variance
 from discreet.mechanisms import BinaryResponse, ChannelResponse
 
 

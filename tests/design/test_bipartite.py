@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import DesignError, Grid, Ordinal, PrivacyError, design
-from discreet.design.bipartite import nearest_reports, truth_errors
-from discreet.design.local_search import equidistant_near, local_search
-from discreet.design.ranked import equidistant_nearest
+from discreet.design.ordered_values.bipartite_response import nearest_reports, truth_errors
+from discreet.design.ordered_values.near_count import equidistant_near, equidistant_nearest, local_search
 from discreet.domains import Binary, Metric
 
 LEVELS = (1e-6, 0.01, 0.1, 0.25, 0.5, math.log(2), 0.9624, 1.0, math.log(4), 1.5, 2.0, 2 * math.log(3), 3.0, 5.0, 20.0)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import DesignError, Ordinal, design
-from discreet.design.expected_error import _dual_bound
+from discreet.design.ordered_values.least_expected_error import _dual_bound
 from discreet.domains import Categorical, Metric
 from discreet.mechanisms import BipartiteResponse, ChannelResponse
 

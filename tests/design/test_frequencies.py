@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet import Categorical, DesignError, PrivacyError, design
-from discreet.design.frequencies import (
+from discreet.design.large_domains import (
     cost_of_generalized,
     plain_total,
     total_variance_bound,

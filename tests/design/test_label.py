@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import DesignError, PrivacyError, design
-from discreet.design.label import label
-from discreet.design.label_classes import PatternProblem
-from discreet.design.label_criteria import CRITERIA
+from discreet.design.private_labels.information_criteria import CRITERIA
+from discreet.design.private_labels.label_response import label
+from discreet.design.private_labels.several_classes import PatternProblem
 from discreet.mechanisms import GeneralizedResponse
 
 RNG = np.random.default_rng(17)
@@ -191,8 +191,8 @@ def test_no_dense_search_of_a_box_passes_the_stated_regret():
 
 def test_the_slope_of_the_criterion_is_its_derivative():
     """Analytic gradients in the coefficients against central differences, for every link and criterion."""
-    from discreet.design.coefficient_range import log_criterion
-    from discreet.design.label_criteria import label_problem
+    from discreet.design.private_labels.coefficient_range import log_criterion
+    from discreet.design.private_labels.information_criteria import label_problem
 
     beta = np.array([0.4, -0.7, 0.3])
     for link in LINKS:
@@ -208,8 +208,8 @@ def test_the_slope_of_the_criterion_is_its_derivative():
 
 def test_the_proven_bound_holds_at_every_prevalence():
     """Ratios of variances on a fine grid of the prevalences in reach never pass the bound, and come close to it."""
-    from discreet.design.coefficient_range import CoefficientRange
-    from discreet.design.label_criteria import label_problem, two_report_variance
+    from discreet.design.private_labels.coefficient_range import CoefficientRange
+    from discreet.design.private_labels.information_criteria import label_problem, two_report_variance
 
     Z = np.column_stack([np.ones(30), np.linspace(-1, 1, 30)])
     e, delta = math.exp(0.7), 0.1

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from discreet import Binary, Box, DesignError, Grid, Ordinal, PrivacyError, Randomness, design
-from discreet.design.mean import known_mechanisms
-from discreet.design.unbiased_programme import _programme, solve
+from discreet.design.numbers.unbiased_lp import _programme, known_mechanisms, solve
 
 
 @pytest.mark.parametrize(("epsilon", "at_most"), [(1.0, 3.995), (2.0, 0.870), (4.0, 0.130)])

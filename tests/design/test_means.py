@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet import DesignError, DomainError, Grid, Ordinal, PrivacyError, Randomness, design, estimate
-from discreet.design.mean_precision import mean_variance
+from discreet.design.numbers.mean_variance import mean_variance
 
 THREE = [Grid(0, 1, 5), Grid(0, 100, 5), Grid(18, 65, 5)]
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from discreet import Box, Grid, InputError, Ordinal, design
-from discreet.design.pilot import label_on_average
+from discreet.design.private_labels.pilot_sample import label_on_average
 from discreet.design.result import Optimality
 
 #: The file, which shares its name with the function.
-attributes_module = importlib.import_module("discreet.design.attributes.attributes")
+attributes_module = importlib.import_module("discreet.design.several_attributes.joint_design")
 LEVELS = [1e-6, math.log(3) - 4.8e-12, math.log(3), 50.0, *np.random.default_rng(1).uniform(0.02, 8, 6).tolist()]
 X = np.column_stack([np.ones(50), np.linspace(-1, 1, 50)])
 DESIGNS = {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet.design import detect_cheating
-from discreet.design.honesty_power import exact_power
+from discreet.design.planning.cheating_detection import exact_power
 from discreet.errors import DesignError, PrivacyError
 from discreet.estimate import noncompliance
 
@@ -69,7 +69,7 @@ def test_privacy_and_truthfulness_are_kept(mirrored):
 
 def test_no_random_pair_needs_fewer_people():
     """The search against 3,000 random admissible pairs with random splits, by the same normal approximation."""
-    from discreet.design.noncompliance import _Problem
+    from discreet.design.planning.cheating_detection import _Problem
 
     generator = np.random.default_rng(5)
     for mirrored in (False, True):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet import Box, DesignError, Grid, PrivacyError, Randomness, design, estimate
-from discreet.design.mean_precision import finite_mean_margin, mean_variance, noisy_mean_variance
+from discreet.design.numbers.mean_variance import finite_mean_margin, mean_variance, noisy_mean_variance
 from discreet.errors import NotIdentifiedError
 from discreet.mechanisms import GeneralizedResponse, ZeroInflatedLaplace
 

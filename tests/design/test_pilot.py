@@ -109,7 +109,7 @@ def criterion_of(mechanism, X, beta):
 
 def test_the_average_is_smallest_at_a_corner():
     """No design on the tight edges has a smaller average log criterion over the draws."""
-    from discreet.design.pilot import label_on_average
+    from discreet.design.private_labels.pilot_sample import label_on_average
 
     X, _ = data(200)
     draws = np.random.default_rng(5).normal([-1, 0.5], 1.5, (30, 2))
@@ -129,7 +129,7 @@ def test_the_average_is_smallest_at_a_corner():
 
 def test_a_large_pilot_leaves_little_open():
     """The draws narrow to the estimate, with its covariance."""
-    from discreet.design.pilot import plausible
+    from discreet.design.private_labels.pilot_sample import plausible
 
     X, y = data(200_000, seed=6)
     keep = math.e / (1 + math.e)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import DesignError, Randomness, design
-from discreet.design.efficient_variance import efficient_variance, worst_efficient_variance
-from discreet.design.precision import answer_variance, precision_method
+from discreet.design.planning.efficient_variance import efficient_variance, worst_efficient_variance
+from discreet.design.planning.sample_sizes import answer_variance, precision_method
 from discreet.estimate import frequencies
 from discreet.mechanisms import BinaryResponse, ChannelResponse, GeneralizedResponse
 

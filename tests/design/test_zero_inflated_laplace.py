@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from matplotlib import pyplot
 
 from discreet import Randomness, estimate
-from discreet.design.laplace_trade_off import target_variance
-from discreet.design.zero_inflated_laplace import ratio_for, zero_inflated_laplace
+from discreet.design.numbers.zero_inflated_noise import ratio_for, target_variance, zero_inflated_laplace
 from discreet.domains.box import Box
 from discreet.errors import DesignError, PrivacyError
 from discreet.mechanisms import ZeroInflatedLaplace

@@ -13,7 +13,7 @@ from experiments.holohan2017.problem import EXAMPLE_1, LEVEL
 from experiments.reporting import Comparison, Report, share_error
 
 from discreet import design, estimate
-from discreet.design.binary_region import switch_prevalence
+from discreet.design.binary_response.feasible_region import switch_prevalence
 
 #: g, variance at the Warner point, at the better corner: computed elsewhere, to four digits.
 EXPECTED = {

@@ -14,8 +14,8 @@ from experiments.yamamoto2024.problem import GENOTYPE_LEVELS
 from scipy.stats import chi2_contingency
 
 from discreet import design
-from discreet.design.attributes.published_heuristic import inductive
-from discreet.design.attributes.request import Request
+from discreet.design.several_attributes.request import Request
+from discreet.design.several_attributes.yamamoto_heuristic import inductive
 from discreet.estimate.channels.joint import JointChannels
 from discreet.estimate.sampling.weighted_counts import Evidence
 from discreet.estimate.tables.independence import joint_independence_test

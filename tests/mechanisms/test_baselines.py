@@ -10,9 +10,14 @@ import pytest
 from discreet import Grid, MechanismError, Ordinal
 from discreet.domains import Metric
 from discreet.mechanisms import ExponentialResponse
-from discreet.mechanisms.clamped_laplace import clamped_laplace
-from discreet.mechanisms.integers import power_of_two_rows
-from discreet.mechanisms.staircase import shared_prefixes, staircase_channel, staircase_response, tile_codes
+from discreet.mechanisms.exact_integers import power_of_two_rows
+from discreet.mechanisms.published_baselines import (
+    clamped_laplace,
+    shared_prefixes,
+    staircase_channel,
+    staircase_response,
+    tile_codes,
+)
 
 PLACES = np.column_stack([np.linspace(40, 41, 30), -100 + np.linspace(0, 1, 30) ** 2])
 

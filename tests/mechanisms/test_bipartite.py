@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from discreet import ManifestError, MechanismError, NotIdentifiedError, PrivacyError, Randomness, mechanisms, privacy
 from discreet.mechanisms import BipartiteResponse, GeneralizedResponse
-from discreet.mechanisms.bipartite import high_and_low
+from discreet.mechanisms.exact_integers import high_and_low
 from discreet.mechanisms.inverse import exact_rank
 from discreet.privacy.bounds import log_bounds
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from discreet import MechanismError, NotIdentifiedError, PrivacyError, Randomness, privacy
 from discreet.mechanisms import ChannelResponse, GeneralizedResponse
+from discreet.mechanisms.exact_integers import close_enough
 from discreet.mechanisms.inverse import exact_rank, indistinguishable
-from discreet.mechanisms.rounding import close_enough
 
 
 @given(size=st.integers(2, 12), epsilon=st.floats(1e-6, 40))

@@ -12,8 +12,8 @@ import pytest
 from discreet import InputError, ManifestError, MechanismError, PrivacyError, Randomness, mechanisms
 from discreet.mechanisms import CyclicResponse, GeneralizedResponse, PaleySet, SingerSet
 from discreet.mechanisms.cyclic.choice import best_design, candidates, prime_powers, summed_variance
-from discreet.mechanisms.cyclic.correlation import Shifts, holders
-from discreet.mechanisms.cyclic.finite_field import is_prime, is_primitive, primitive_polynomial, recurrence
+from discreet.mechanisms.cyclic.difference_sets import is_prime, is_primitive, primitive_polynomial, recurrence
+from discreet.mechanisms.cyclic.inverse import Shifts, holders
 from discreet.mechanisms.inverse import DenseInverse
 
 #: Every prime power up to 27 in dimension 2, and more dimensions of the small ones.

@@ -12,7 +12,7 @@ import pytest
 from discreet.domains.box import Box
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 from discreet.mechanisms.laplace.curve import trade_off_bound
-from discreet.mechanisms.laplace.radius import RadialLaw
+from discreet.mechanisms.laplace.density import RadialLaw
 from discreet.mechanisms.laplace.trade_off import trade_off_exact
 
 ALPHA = np.array([0.002, 0.02, 0.1, 0.4, 0.8])

@@ -12,7 +12,7 @@ from discreet.mechanisms import (
     ExponentialResponse,
     GeneralizedResponse,
 )
-from discreet.mechanisms.staircase import calibrated_staircase, square_codes
+from discreet.mechanisms.published_baselines import calibrated_staircase, square_codes
 
 
 def answer(make):

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from discreet.errors import MechanismError
 from discreet.mechanisms import JointResponse
 from discreet.mechanisms.joint import StarLaw, Threshold, ThresholdLaw
-from discreet.mechanisms.joint.discounting import UNIT, discounted_roundings, discounted_tails, powers
-from discreet.mechanisms.joint.rejection import PROPOSALS, Rejection
-from discreet.mechanisms.joint.weighted_sum import WeightedSum
+from discreet.mechanisms.joint.threshold import PROPOSALS, Rejection
+from discreet.mechanisms.joint.weighted_sum import UNIT, WeightedSum, discounted_roundings, discounted_tails, powers
 from discreet.privacy.bounds import log_bounds
 from discreet.randomness import Randomness
 

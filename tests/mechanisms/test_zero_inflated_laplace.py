@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
-from discreet.design.zero_inflated_laplace import ratio_for
+from discreet.design.numbers.zero_inflated_noise import ratio_for
 from discreet.domains.box import Box
 from discreet.errors import DomainError, InputError, ManifestError, MechanismError
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 from discreet.mechanisms.laplace.curve import delta_bound, delta_one_dimension, ratio_for_bound, trade_off_bound
+from discreet.mechanisms.laplace.density import RadialLaw
 from discreet.mechanisms.laplace.exact import delta_exact, enclosure
-from discreet.mechanisms.laplace.radius import RadialLaw
 from discreet.randomness import Randomness
 
 UNIT = Box([0, 0], [1, 1])

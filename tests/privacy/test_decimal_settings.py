@@ -12,12 +12,12 @@ import pytest
 
 import discreet
 from discreet import Box, Grid, Ordinal, Randomness, design, mechanisms, privacy
-from discreet.design.pilot import label_on_average
+from discreet.design.private_labels.pilot_sample import label_on_average
 from discreet.manifest.canonical_json import canonical_json
 from discreet.mechanisms.laplace.exact import delta_exact
 from discreet.mechanisms.laplace.trade_off import _delta
 from discreet.privacy.bounds import exp_bounds, log_bounds
-from discreet.randomness.lazy import LazyExponential, LazyNormalPair, contexts, nearest_step
+from discreet.randomness.continuous import LazyExponential, LazyNormalPair, contexts, nearest_step
 from tests.mechanisms.catalogue import FINITE, RECORDS
 from tests.randomness.scripted import Scripted
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from discreet import Randomness
 from discreet.mechanisms import BinaryResponse
 from discreet.randomness import Coins, StreamKey
-from discreet.randomness.coins import FirstByte
-from discreet.randomness.rare_events import MOST
+from discreet.randomness.bernoulli import MOST, FirstByte
 from tests.randomness.scripted import Scripted
 
 PROBABILITIES = [

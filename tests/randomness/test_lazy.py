@@ -9,8 +9,16 @@ import numpy as np
 import pytest
 
 from discreet.randomness import Randomness
-from discreet.randomness.continuous import PRODUCT_ERROR, Exponentials, Normals, _Points
-from discreet.randomness.lazy import LazyExponential, LazyNormalPair, nearest_step, product_bounds
+from discreet.randomness.continuous import (
+    PRODUCT_ERROR,
+    Exponentials,
+    LazyExponential,
+    LazyNormalPair,
+    Normals,
+    _Points,
+    nearest_step,
+    product_bounds,
+)
 from discreet.randomness.scratch import Scratch
 from tests.randomness.scripted import AND_SO_ON, Scripted
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from discreet import InputError, Randomness
 from discreet.randomness import StreamKey
-from discreet.randomness.rare_events import BLOCK, MOST, RareEvents
+from discreet.randomness.bernoulli import BLOCK, MOST, RareEvents
 from tests.randomness.scripted import Scripted
 
 CHANCES = [Fraction(1, 128), Fraction(1, 385), Fraction(217, 100_000), Fraction(1, 10**7), Fraction(3, 2**70)]

@@ -10,9 +10,9 @@ import sys
 import time
 
 import pytest
-from discreet.estimate.sampling.calibration.totals_file import read_totals
 
 from discreet.errors import InputError, PlanError, ReleaseError, SystemFailureError
+from discreet.estimate.sampling.calibration.totals_file import read_totals
 from discreet.files import Identity, Lock, ordinary_file, parse_toml, path_inside, read_toml, whole_file, write_whole
 from discreet.files import lock as locks
 from discreet.files.whole import exchange, temporary_path

@@ -91,7 +91,7 @@ def _one_number(block: OneNumberBlock) -> tuple[str, ...]:
 
 def _cost_of_generalized(block: Block) -> list[str]:
     """What generalised response costs on a large domain, and what is better."""
-    from discreet.design.frequencies import cost_of_generalized
+    from discreet.design.large_domains import cost_of_generalized
 
     if not isinstance(block.mechanism, GeneralizedResponse):
         return []

@@ -17,7 +17,7 @@ from discreet.plain_text import one_line
 if TYPE_CHECKING:
     from discreet.blocks import Block, JointBlock, NumericBlock, OneNumberBlock
     from discreet.cli.choices import Choice
-    from discreet.design.power.aim import Conduct
+    from discreet.design.planning.statistical_power import Conduct
     from discreet.mechanisms import FiniteMechanism, UnbiasedResponse
     from discreet.publish import Plan
 
@@ -53,7 +53,7 @@ def design_command(
     Reads the plan only, never the data: decide on epsilon before anybody's answer is touched.
     """
     from discreet.cli.choices import choices
-    from discreet.design.power.aim import Conduct
+    from discreet.design.planning.statistical_power import Conduct
     from discreet.publish import Plan
 
     read = Plan.read(plan, outside_files=outside_files)
@@ -139,7 +139,7 @@ def _block(block: Block, survey: Survey) -> dict[str, Any]:
 
 def _unbiased(block: Block, mechanism: UnbiasedResponse, survey: Survey) -> dict[str, Any]:
     """Unbiased numbers: how well their mean is known, at the worst distribution of the truth."""
-    from discreet.design.mean_precision import finite_mean_margin
+    from discreet.design.numbers.mean_variance import finite_mean_margin
 
     return {
         "columns": list(block.columns),
@@ -163,7 +163,7 @@ def _unbiased_text(block: Block, facts: dict[str, Any]) -> list[str]:
 
 def _one_number(block: OneNumberBlock, survey: Survey) -> dict[str, Any]:
     """One number per row: how often each is drawn, and how well its mean is then known."""
-    from discreet.design.mean_precision import finite_mean_margin
+    from discreet.design.numbers.mean_variance import finite_mean_margin
 
     parts, shares = block.mechanism.parts, block.mechanism.shares.tolist()
     reporting = [max(1, round(survey.answers * share)) for share in shares]
@@ -185,7 +185,7 @@ def _one_number_text(block: Block, facts: dict[str, Any]) -> list[str]:
 
 def _numeric(block: NumericBlock, survey: Survey) -> dict[str, Any]:
     """Numeric columns: the noise, and how well a mean is known when values lie at both ends of their range."""
-    from discreet.design.precision import mean_margin
+    from discreet.design.planning.sample_sizes import mean_margin
 
     mechanism = block.mechanism
     record = mechanism.record_guarantee
@@ -215,7 +215,7 @@ def _numeric_text(block: Block, facts: dict[str, Any]) -> list[str]:
 def _together(block: JointBlock, survey: Survey) -> dict[str, Any]:
     """Columns that are randomised together: what the alternatives would promise, and the margin of each column."""
     from discreet.design import compare_attributes
-    from discreet.design.attributes.comparison import least_pair_information, least_triple_information
+    from discreet.design.several_attributes.result import least_pair_information, least_triple_information
 
     joint = block.mechanism
     levels = [float(one) for one in joint.marginal_epsilons]

@@ -13,7 +13,7 @@ from discreet.plain_text import one_line
 if TYPE_CHECKING:
     from discreet.blocks import Block
     from discreet.design import Power
-    from discreet.design.power.aim import Conduct
+    from discreet.design.planning.statistical_power import Conduct
     from discreet.publish import Plan
 
 #: The power that surveys are usually planned for.

@@ -25,7 +25,7 @@ from discreet.learning.scikit import (
     table_of,
 )
 from discreet.mechanisms import FiniteMechanism, GeneralizedResponse, UnbiasedResponse
-from discreet.mechanisms.clamped_laplace import clamped_laplace
+from discreet.mechanisms.published_baselines import clamped_laplace
 from discreet.privacy import Guarantee
 from discreet.randomness import Randomness
 

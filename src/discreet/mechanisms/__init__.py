@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from discreet.errors import ManifestError
-from discreet.mechanisms.base import Mechanism
+from discreet.mechanisms.base import Mechanism, RecordMechanism
 from discreet.mechanisms.binary import BinaryResponse
 from discreet.mechanisms.bipartite import BipartiteResponse
 from discreet.mechanisms.channel import ChannelResponse
@@ -17,7 +17,6 @@ from discreet.mechanisms.generalized import GeneralizedResponse
 from discreet.mechanisms.joint import JointResponse
 from discreet.mechanisms.laplace import ZeroInflatedLaplace
 from discreet.mechanisms.one_number import OneNumberResponse
-from discreet.mechanisms.record import RecordMechanism
 from discreet.mechanisms.unbiased import UnbiasedResponse
 
 __all__ = [

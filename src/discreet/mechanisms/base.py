@@ -1,4 +1,7 @@
-"""What every mechanism is: a frozen value that promises something, randomises, and can be written down."""
+"""What every mechanism is: a frozen value that promises something, randomises, and can be written down.
+
+Mechanisms that randomise all columns of a record together: rows in, rows out.
+"""
 
 from __future__ import annotations
 
@@ -99,3 +102,25 @@ def stated_epsilon(epsilon: float | None) -> float | None:
     if epsilon is None:
         return None
     return arguments.number(epsilon, "epsilon", MechanismError, least=0)
+
+
+class RecordMechanism(Mechanism):
+    """How the columns of a record are randomised together; ``privatize`` takes an (n, ``dimension``) array."""
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """Number of columns."""
+
+    @property
+    def record_guarantee(self) -> Guarantee:
+        """What is promised about a whole record, also where ``guarantee`` is stated for less."""
+        return self.guarantee
+
+    @abstractmethod
+    def view(self, *columns: int) -> Mechanism:
+        """What some columns alone went through.
+
+        A finite channel, for several columns one of combined codes; a mechanism of shorter records where the reports
+        are not finitely many.
+        """

@@ -8,9 +8,8 @@ from typing import Any, ClassVar, Self
 
 from discreet.errors import ManifestError, MechanismError, PrivacyError
 from discreet.mechanisms.base import stated_epsilon, stored_epsilon, stored_int, stored_rows
-from discreet.mechanisms.finite import MAX_MATRIX
-from discreet.mechanisms.rounding import checked_epsilon, private_rows
-from discreet.mechanisms.written_out import WrittenOut
+from discreet.mechanisms.exact_integers import checked_epsilon, private_rows
+from discreet.mechanisms.finite import MAX_MATRIX, WrittenOut
 from discreet.privacy.exact import Rows, exact_rows
 
 #: How far above ε a matrix of floats may be before it is called wrong rather than rounded, relative to ε. Solvers and

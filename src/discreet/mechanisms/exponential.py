@@ -15,9 +15,8 @@ from discreet.arguments import Floats
 from discreet.domains.losses import HasLosses, loss_matrix
 from discreet.errors import ManifestError, MechanismError, PrivacyError
 from discreet.mechanisms.base import stored_int, stored_rows
-from discreet.mechanisms.integers import power_of_two_rows, realising_rows
-from discreet.mechanisms.rounding import RELATIVE_TOLERANCE, checked_epsilon
-from discreet.mechanisms.written_out import WrittenOut
+from discreet.mechanisms.exact_integers import RELATIVE_TOLERANCE, checked_epsilon, power_of_two_rows, realising_rows
+from discreet.mechanisms.finite import WrittenOut
 from discreet.privacy.exact import Rows, exact_rows
 
 #: Largest domain: every row is written out in integers of 64 bits and more.

@@ -1,4 +1,7 @@
-"""Mechanisms with finitely many truths and reports: the exact channel is the one source of truth."""
+"""Mechanisms with finitely many truths and reports: the exact channel is the one source of truth.
+
+Mechanisms whose rows are written out in full: one alias table draws for all of them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from discreet.mechanisms.inverse import Inverse, dense_inverse
 from discreet.mechanisms.printed import in_words, printed_rows
 from discreet.privacy import Certificate, Guarantee, certify
 from discreet.privacy.exact import Rows
-from discreet.randomness import Randomness, resolve
+from discreet.randomness import AliasTable, Randomness, resolve
 
 #: Largest number of truths or reports for which a full matrix is written out (2^24 numbers, 128 MB).
 MAX_MATRIX = 4096
@@ -210,3 +213,29 @@ def _label_text(label: Any) -> str:
     if label is None:
         return "blank"
     return str(label).lower() if isinstance(label, bool) else str(label)
+
+
+class WrittenOut(FiniteMechanism):
+    """A channel held as rows of integers with a common sum."""
+
+    rows: Rows
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of truths and number of reports."""
+        return len(self.rows), len(self.rows[0])
+
+    @cached_property
+    def denominator(self) -> int:
+        """The sum of every row."""
+        return sum(self.rows[0])
+
+    def _rows(self) -> Rows:
+        return self.rows
+
+    @cached_property
+    def _table(self) -> AliasTable:
+        return AliasTable(self.rows, self.denominator)
+
+    def _sample(self, codes: NDArray[Any], randomness: Randomness) -> NDArray[Any]:
+        return self._table.draw(codes, randomness)

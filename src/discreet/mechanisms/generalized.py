@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from discreet import arguments
 from discreet.errors import ManifestError, MechanismError
 from discreet.mechanisms.base import stored_int
+from discreet.mechanisms.exact_integers import checked_epsilon, keep_and_other, weight
 from discreet.mechanisms.finite import FiniteMechanism
-from discreet.mechanisms.integers import weight
 from discreet.mechanisms.inverse import Inverse, UniformInverse
-from discreet.mechanisms.rounding import checked_epsilon, keep_and_other
 from discreet.privacy.exact import Rows
 from discreet.privacy.trade_off import Pair
 from discreet.randomness import Coins, Randomness, chosen, uniform

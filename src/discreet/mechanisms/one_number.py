@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import DomainError, ManifestError, MechanismError
-from discreet.mechanisms.base import stored_int
-from discreet.mechanisms.integers import weight
-from discreet.mechanisms.record import RecordMechanism
+from discreet.mechanisms.base import RecordMechanism, stored_int
+from discreet.mechanisms.exact_integers import weight
 from discreet.mechanisms.unbiased import UnbiasedResponse
 from discreet.privacy import Guarantee
 from discreet.privacy.bounds import round_up

@@ -17,9 +17,8 @@ from discreet.arguments import Floats
 from discreet.domains import Categorical, FiniteDomain
 from discreet.errors import DomainError, ManifestError, MechanismError, PrivacyError
 from discreet.mechanisms.base import stored_int, stored_rows
-from discreet.mechanisms.finite import MAX_MATRIX
-from discreet.mechanisms.rounding import RELATIVE_TOLERANCE, checked_epsilon
-from discreet.mechanisms.written_out import WrittenOut
+from discreet.mechanisms.exact_integers import RELATIVE_TOLERANCE, checked_epsilon
+from discreet.mechanisms.finite import MAX_MATRIX, WrittenOut
 from discreet.privacy import certify
 from discreet.privacy.exact import Rows, exact_rows
 from discreet.randomness import Randomness, resolve

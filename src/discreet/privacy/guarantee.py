@@ -11,26 +11,12 @@ from typing import Any, Literal, get_args
 from discreet import arguments, limits
 from discreet.errors import ManifestError, PrivacyError
 from discreet.plain_text import has_control
-from discreet.privacy.bounds import exp_bounds, round_up
+from discreet.privacy.bounds import round_up
+from discreet.privacy.explain import ONE_COLUMN, explain, figure
 
 Unit = Literal["value", "label", "attribute", "record", "person"]
 
 _UNITS: tuple[Unit, ...] = get_args(Unit)
-_UNIT_WORDS: dict[str, str] = {
-    "value": "one answer (one column of one row)",
-    "label": "one label, everything else about the person being public",
-    "attribute": "one coordinate of a numeric record",
-    "record": "one row (all its private columns together)",
-    "person": "one person (all rows and all private columns of that person)",
-}
-
-#: A guarantee about a person that was made from one about a column.
-_ONE_COLUMN = "the other columns of that person"
-_PERSON_IN_ONE_COLUMN = "one person (all rows of that person, but only in the columns that this guarantee is about)"
-#: Above this ε a report can move an even belief beyond 99 %, and nothing reassuring is said.
-_REASSURING = 5.0
-#: Prior beliefs for which ``explain`` shows how far they can move.
-PRIORS = (0.1, 0.5, 0.9)
 
 
 @dataclass(frozen=True)
@@ -115,7 +101,7 @@ class Guarantee:
                 "a promise about one attribute is none about a person, who has all of them: start from that of the "
                 "record (record_guarantee of a mechanism for numbers)"
             )
-        partly = (_ONE_COLUMN,) if self.unit in ("value", "label") else ()
+        partly = (ONE_COLUMN,) if self.unit in ("value", "label") else ()
         return replace(
             self,
             epsilon=math.inf if math.isinf(self.epsilon) else round_up(Fraction(self.epsilon) * rows),
@@ -161,54 +147,14 @@ class Guarantee:
             How many of them are expected to meet δ, and to be exposed, where that was counted by design
             (``Release.explain``); by default all of them under the stated chance.
         """
-        if people is not None and rows is not None:
-            raise PrivacyError("give the number of people or of rows, not both")
-        whom = "people" if rows is None else "rows"
-        total = people if rows is None else rows
-        partly = self.unit == "person" and _ONE_COLUMN in self.caveats
-        lines = [f"What is protected: {_PERSON_IN_ONE_COLUMN if partly else _UNIT_WORDS[self.unit]}."]
-        if math.isinf(self.epsilon):
-            lines.append(
-                "There is NO finite ε: some reports are impossible for some true answers, so such a report "
-                "rules an answer out for certain."
-            )
-        else:
-            lines.append(
-                f"The promise (ε = {_figure(self.epsilon)}): whatever the truth is, no published report is "
-                f"more than {_factor(self.epsilon)} times as likely as it would be under any other truth."
-            )
-            lines.append("Somebody who sees the report and already knows everything else can move")
-            for prior in PRIORS:
-                low, high = self.belief_after(prior)
-                ends = f"{_percent(low, up=False)} and {_percent(high, up=True)}"
-                lines.append(f'  a belief of {prior * 100:.0f} % in "yes" to between {ends},')
-            lines[-1] = lines[-1].rstrip(",") + "."
-        lines.extend(self._closing(total, whom, failing, exposed))
-        lines.extend(f"Not covered: {caveat}." for caveat in self.caveats)
-        return "\n".join(lines)
-
-    def _closing(self, total: int | None, whom: str, failing: float | None, exposed: float | None) -> Iterable[str]:
-        """When the bound fails and what a report proves; reassuring only where that is true without exception."""
-        if self.delta > 0:
-            among = _among(self.delta, total, whom, failing)
-            yield f"This can fail with probability up to δ = {_figure(self.delta)}{among}."
-        if self.exposure > 0:
-            among = _among(self.exposure, total, whom, exposed)
-            proof = "a person's report proves their" if whom == "people" else "a report proves the"
-            yield f"EXPOSURE: with probability up to {_figure(self.exposure)}{among} {proof} true answer."
-        if self.pure and self.exposure == 0:
-            if self.epsilon > _REASSURING:
-                yield "δ = 0. At an ε this large a report can come close to proving the true answer."
-            else:
-                yield "This holds without exception (δ = 0)."
-                yield "No report ever proves what the truth was."
+        return explain(self, people, rows, failing, exposed)
 
     def summary(self) -> str:
         """One line."""
-        epsilon = "no finite ε" if math.isinf(self.epsilon) else f"ε = {_figure(self.epsilon)}"
-        text = f"{epsilon}, δ = {_figure(self.delta)} per {'row' if self.unit == 'record' else self.unit}"
+        epsilon = "no finite ε" if math.isinf(self.epsilon) else f"ε = {figure(self.epsilon)}"
+        text = f"{epsilon}, δ = {figure(self.delta)} per {'row' if self.unit == 'record' else self.unit}"
         if self.exposure > 0:
-            text += f", exposure {_figure(self.exposure)}"
+            text += f", exposure {figure(self.exposure)}"
         return text
 
     __str__ = summary
@@ -262,47 +208,3 @@ def _repeat(chance: float, times: int) -> float:
 
 def _logistic(x: float) -> float:
     return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
-
-
-def _figure(value: float) -> str:
-    """A figure for people: six digits, the last one raised where plain rounding would state too little.
-
-    An exact 3/5, rounded up to a float, is one part in 10¹⁶ above 0.6; it is still shown as 0.6.
-    """
-    shown = f"{value:.6g}"
-    if float(shown) >= value * (1 - 1e-12):
-        return shown
-    scale = Fraction(10) ** (5 - math.floor(math.log10(value)))
-    return f"{float(math.ceil(Fraction(value) * scale) / scale):.6g}"
-
-
-def _factor(epsilon: float) -> str:
-    """e^ε for people, rounded up to four digits."""
-    if epsilon > 30:
-        return f"e^{_figure(epsilon)}"
-    value = exp_bounds(epsilon)[1]
-    shown = f"{float(value):,.4g}"
-    if float(shown.replace(",", "")) >= value * (1 - Fraction(1, 10**12)):  # e^ln 3 is 3, not 3.001
-        return shown
-    scale = Fraction(10) ** (3 - math.floor(math.log10(value)))
-    return f"{float(math.ceil(value * scale) / scale):,.4g}"
-
-
-def _percent(share: float, *, up: bool) -> str:
-    """A share as a percentage, rounded outward: a belief can move at most this far."""
-    digits = 1 if 0.0005 <= share <= 0.9995 or share in (0, 1) else 4
-    scale = 10**digits
-    rounded = (math.ceil if up else math.floor)(round(100 * share * scale, 6)) / scale
-    if rounded in (0, 100) and share not in (0, 1):
-        return f"almost {rounded:.0f} %"
-    return f"{rounded:.{digits}f} %"
-
-
-def _among(chance: float, total: int | None, whom: str, counted: float | None) -> str:
-    """How many of them that is: as counted, or all of them under this chance."""
-    if total is None:
-        return ""
-    total = arguments.whole(total, whom, PrivacyError, most=limits.ROWS)
-    expected = chance * total if counted is None else counted
-    shown = f"{expected:,.0f}" if expected >= 100 else f"{expected:.3g}"
-    return f" (about {shown} of {total:,} {whom})"

@@ -24,7 +24,8 @@ from discreet.privacy.blanket import MAX_COMPARED, Block, Law, block_of_pairs, b
 from discreet.privacy.certificate import HasWeights, certify
 from discreet.privacy.composition import HasGuarantee, compose
 from discreet.privacy.exact import exact_rows
-from discreet.privacy.guarantee import Guarantee, _factor, _figure, _percent
+from discreet.privacy.explain import factor, figure, percent
+from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mean_excess import ROUNDING
 from discreet.privacy.trade_off import Pair
 
@@ -140,25 +141,25 @@ class ShuffledGuarantee:
     def explain(self) -> str:
         """The guarantee in plain words: against whom it holds, and what it assumes."""
         what = "one row of the file (all its private columns together)" if self.unit == "record" else "one answer"
-        failure = _figure(self.delta)
-        factor = math.exp(-self.epsilon)  # both limits of the trade-off between false and true alarms
-        detected = min(1 - (1 - ATTACK - self.delta) * factor, ATTACK / factor + self.delta if factor > 0 else 1.0)
+        failure = figure(self.delta)
+        shrink = math.exp(-self.epsilon)  # both limits of the trade-off between false and true alarms
+        detected = min(1 - (1 - ATTACK - self.delta) * shrink, ATTACK / shrink + self.delta if shrink > 0 else 1.0)
         lines = [
             f"What is protected: {what}, against everyone who reads the file.",
             f"The file holds the reports of {self.people:,} people in random order, so that a reader cannot link a "
             "report to a person.",
-            f"The guarantee of the file (ε = {_figure(self.epsilon)}, δ = {failure}): replacing one person's true "
-            f"answer changes the probability of any set of files by a factor of at most {_factor(self.epsilon)}, plus "
+            f"The guarantee of the file (ε = {figure(self.epsilon)}, δ = {failure}): replacing one person's true "
+            f"answer changes the probability of any set of files by a factor of at most {factor(self.epsilon)}, plus "
             f"{failure}.",
             f"An attack with the file: a test for one true answer of a person that is wrong for {ATTACK * 100:g} % of "
-            f"the people with another answer detects at most {_percent(detected, up=True)} of the people with it.",
+            f"the people with another answer detects at most {percent(detected, up=True)} of the people with it.",
         ]
         if 0 < self.local <= self.epsilon:
             lines.append("These are too few people: the random order adds nothing to the guarantee of a single report.")
         return "\n".join(
             [
                 *lines,
-                f"The guarantee of a single report: ε = {_figure(self.local)}. It holds against the operator who "
+                f"The guarantee of a single report: ε = {figure(self.local)}. It holds against the operator who "
                 "shuffles the rows, and against anyone who can link a report to a person.",
                 *(f"Not covered: {caveat}." for caveat in self.caveats),
                 *(f"Assumed: {assumption}." for assumption in (_OPERATOR, _OTHERS, _ROWS)),
@@ -169,8 +170,8 @@ class ShuffledGuarantee:
     def summary(self) -> str:
         """One line."""
         return (
-            f"ε = {_figure(self.epsilon)}, δ = {_figure(self.delta)} for readers of the file, hidden among "
-            f"{self.people:,} people; local ε = {_figure(self.local)}"
+            f"ε = {figure(self.epsilon)}, δ = {figure(self.delta)} for readers of the file, hidden among "
+            f"{self.people:,} people; local ε = {figure(self.local)}"
         )
 
     __str__ = summary

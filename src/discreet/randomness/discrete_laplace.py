@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import PrivacyError
-from discreet.randomness.continuous import Exponentials
-from discreet.randomness.lazy import LazyExponential
+from discreet.randomness.continuous import Exponentials, LazyExponential
 from discreet.randomness.source import Randomness
 
 #: An exponential draw in floats errs by less (``continuous`` proves 2⁻⁴²).

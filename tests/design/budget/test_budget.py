@@ -13,8 +13,8 @@ from scipy.optimize import minimize
 
 from discreet import Binary, Grid, design
 from discreet.design import JointTarget, Target
-from discreet.design.budget.curve import Curve
-from discreet.design.budget.mean_variance import worst_mean_variance
+from discreet.design.budgets.margin_targets import Curve
+from discreet.design.numbers.mean_variance import mean_variance
 from discreet.errors import BudgetError, DesignError
 from discreet.mechanisms import GeneralizedResponse
 
@@ -88,10 +88,10 @@ def test_a_number_gets_the_level_at_which_its_mean_is_known_so_well():
     split = design.budget({"hours": Target(grid, 1.0, "mean"), "a": Target(2, 0.03)}, 5000)
     epsilon = split.epsilons["hours"]
     mechanism = split.designs["hours"].mechanism
-    margin = 1.959963984540054 * math.sqrt(worst_mean_variance(mechanism) / 5000)
+    margin = 1.959963984540054 * math.sqrt(mean_variance(mechanism) / 5000)
     assert split.margins["hours"][0] == pytest.approx(margin)
     assert margin <= 1.0
-    missed = worst_mean_variance(design.mean(grid, epsilon * 0.999).mechanism)
+    missed = mean_variance(design.mean(grid, epsilon * 0.999).mechanism)
     assert 1.959963984540054 * math.sqrt(missed / 5000) > 1.0
     assert split.certificate.gap < 2e-4 * split.epsilon
 
@@ -108,8 +108,8 @@ def test_the_worst_variance_of_a_number_is_the_worst():
         return (shares @ values) ** 2 - shares @ values**2
 
     found = max(-minimize(minus_variance, rng.standard_normal(5)).fun for _ in range(8))
-    assert worst_mean_variance(mechanism) == pytest.approx(found, rel=1e-4)
-    assert worst_mean_variance(mechanism) >= found - 1e-9
+    assert mean_variance(mechanism) == pytest.approx(found, rel=1e-4)
+    assert mean_variance(mechanism) >= found - 1e-9
 
 
 def test_further_steps_buy_what_they_say():

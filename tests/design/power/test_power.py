@@ -69,16 +69,16 @@ def test_power_for_a_difference_is_the_sum_over_the_comparisons_of_groups():
 
 def test_the_normal_form_of_a_difference_meets_the_exact_one_at_large_n():
     """Where there are too many pairs of counts the two agree."""
-    from discreet.design.power import difference
+    from discreet.design.planning import frequency_effects
 
     mechanism, aim = design.binary(1.0).mechanism, design.Difference(0.1, 0.11, 0.2)
     exact = design.power(mechanism, aim, 60_000).power
-    limit = difference._MAX_PAIRS
+    limit = frequency_effects._MAX_PAIRS
     try:
-        difference._MAX_PAIRS = 0
+        frequency_effects._MAX_PAIRS = 0
         assert design.power(mechanism, aim, 60_000).power == pytest.approx(exact, abs=0.004)
     finally:
-        difference._MAX_PAIRS = limit
+        frequency_effects._MAX_PAIRS = limit
 
 
 def _covariates(rng, n):

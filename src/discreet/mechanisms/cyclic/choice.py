@@ -7,8 +7,15 @@ from functools import lru_cache
 from itertools import count
 from typing import NamedTuple
 
-from discreet.mechanisms.cyclic.difference_sets import MAX_ORDER, MIN_ORDER, DifferenceSet, PaleySet, SingerSet
-from discreet.mechanisms.cyclic.finite_field import is_prime, prime_factors
+from discreet.mechanisms.cyclic.difference_sets import (
+    MAX_ORDER,
+    MIN_ORDER,
+    DifferenceSet,
+    PaleySet,
+    SingerSet,
+    is_prime,
+    prime_factors,
+)
 
 #: Largest q with a projective plane that is small enough: q² + q + 1 ≤ 2^26.
 _MAX_FIELD = 8_191

@@ -16,16 +16,13 @@ from discreet import arguments
 from discreet.domains import Categorical, FiniteDomain
 from discreet.errors import ManifestError, MechanismError
 from discreet.mechanisms.base import stored_int
-from discreet.mechanisms.bipartite import high_and_low
 from discreet.mechanisms.cyclic.choice import best_design
-from discreet.mechanisms.cyclic.correlation import Shifts
 from discreet.mechanisms.cyclic.difference_sets import DifferenceSet, difference_set
-from discreet.mechanisms.cyclic.inverse import CyclicInverse
+from discreet.mechanisms.cyclic.inverse import CyclicInverse, Shifts
+from discreet.mechanisms.exact_integers import checked_epsilon, high_and_low, weight
 from discreet.mechanisms.finite import FiniteMechanism
 from discreet.mechanisms.generalized import MAX_SIZE
-from discreet.mechanisms.integers import weight
 from discreet.mechanisms.inverse import Inverse
-from discreet.mechanisms.rounding import checked_epsilon
 from discreet.privacy.exact import Rows, probability
 from discreet.privacy.trade_off import Pair
 from discreet.randomness import Coins, Randomness, uniform

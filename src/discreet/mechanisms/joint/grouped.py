@@ -17,8 +17,16 @@ import numpy as np
 
 from discreet.arguments import Floats
 from discreet.errors import ManifestError, MechanismError
-from discreet.mechanisms.joint.drawing import choose_cells, random_subsets
-from discreet.mechanisms.joint.law import Law, Patterns, TruthRates, bits_of, checked_subset, stored_integers
+from discreet.mechanisms.joint.law import (
+    Law,
+    Patterns,
+    TruthRates,
+    bits_of,
+    checked_subset,
+    choose_cells,
+    random_subsets,
+    stored_integers,
+)
 from discreet.privacy.bounds import log_up
 from discreet.randomness import Randomness
 

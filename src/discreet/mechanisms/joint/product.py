@@ -12,8 +12,15 @@ import numpy as np
 
 from discreet.arguments import Floats
 from discreet.errors import ManifestError, MechanismError
-from discreet.mechanisms.joint.drawing import bernoulli_columns
-from discreet.mechanisms.joint.law import Law, Patterns, TruthRates, bits_of, checked_subset, stored_integers
+from discreet.mechanisms.joint.law import (
+    Law,
+    Patterns,
+    TruthRates,
+    bernoulli_columns,
+    bits_of,
+    checked_subset,
+    stored_integers,
+)
 from discreet.privacy.bounds import log_bounds, round_up
 from discreet.randomness import Randomness
 

@@ -16,14 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 from discreet import arguments
 from discreet.arguments import Floats
 from discreet.errors import DomainError, ManifestError, MechanismError
-from discreet.mechanisms.base import integer_codes
-from discreet.mechanisms.joint.drawing import bernoulli_columns
+from discreet.mechanisms.base import RecordMechanism, integer_codes
 from discreet.mechanisms.joint.grouped import GroupedLaw
-from discreet.mechanisms.joint.law import Law, bits_of, checked_sizes, stored_integers
+from discreet.mechanisms.joint.law import Law, bernoulli_columns, bits_of, checked_sizes, stored_integers
 from discreet.mechanisms.joint.product import ProductLaw
 from discreet.mechanisms.joint.star import StarLaw
 from discreet.mechanisms.joint.threshold import ThresholdLaw
-from discreet.mechanisms.record import RecordMechanism
 from discreet.privacy import Guarantee
 from discreet.privacy.bounds import log_up
 from discreet.privacy.trade_off import Pair

@@ -18,13 +18,13 @@ import numpy as np
 from discreet.arguments import Floats
 from discreet.errors import ManifestError, MechanismError
 from discreet.mechanisms.base import stored_int
-from discreet.mechanisms.joint.drawing import choose_cells
 from discreet.mechanisms.joint.law import (
     Law,
     Patterns,
     TruthRates,
     bits_of,
     checked_subset,
+    choose_cells,
     draw_uniform_patterns,
     stored_integers,
     uniform_pattern,

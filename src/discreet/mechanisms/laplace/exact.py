@@ -10,7 +10,7 @@ volume of the ball of radius ρ around the first truth less the ball of radius R
 No difference, no e^ε. With ``t₁ = (ρ² + c² − R²)/(2ρc)``, ``t₂ = (R² + c² − ρ²)/(2Rc)`` and I the incomplete beta
 function, ``v = I_{(1+t₁)/2}(b, b) − (R/ρ)^d I_{(1−t₂)/2}(b, b)``, b = (d + 1)/2.
 
-**Why the figure is a bound.** Two facts of :mod:`~discreet.mechanisms.laplace.radius` (ln g is convex in r and concave
+**Why the figure is a bound.** Two facts of :mod:`~discreet.mechanisms.laplace.density` (ln g is convex in r and concave
 in ln r) make v, R/ρ and the share a of the first sphere outside the second ball fall with ρ, and R, R² − ρ² and
 ``m = −r g'/g`` rise. With F the distribution function of ρ, F' its density, and K the share of the second sphere inside
 the first ball,
@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.mechanisms.laplace.curve import delta_bound, delta_one_dimension
-from discreet.mechanisms.laplace.radius import RadialLaw
+from discreet.mechanisms.laplace.density import RadialLaw
 
 __all__ = ["MAX_DIMENSION", "RELATIVE", "RadialLaw", "delta_exact", "enclosure"]
 

@@ -1,9 +1,23 @@
-"""Zero-inflated Laplace: a numeric vector is published as it is with a small probability, else with noise."""
+"""Zero-inflated Laplace: a numeric vector is published as it is with a small probability, else with noise.
+
+Numbers given to a mechanism for vectors: one per coordinate, and the public grid of powers of two.
+
+What a report inside the box says: how likely it is the truth itself.
+
+Noise throws most reports out of the box, so those inside are suspicious, whatever the grid. Let truths be spread evenly
+over the box, a coordinate of width w and grid g. Given ``σ = λ√W`` the report of a noisy record stays in the box (with
+half a step on either side, B = w + g) with probability ``Π p(B/σ)``, ``p(b) = E(1 − |N|/b)₊``, and is rounded back to
+the truth with probability ``Π P(|N| < g/2σ)``. Averaged over W these are I and R, and by Bayes' rule
+
+    P(report = truth | report in the box) = (δ₀ + (1 − δ₀)R)/(δ₀ + (1 − δ₀)I).
+
+Nothing private enters: it is a fact about the mechanism and an even spread of truths.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -16,18 +30,102 @@ from discreet import arguments, limits
 from discreet.arguments import Floats
 from discreet.domains.box import Box
 from discreet.errors import ManifestError, MechanismError
+from discreet.mechanisms.base import RecordMechanism
 from discreet.mechanisms.laplace.curve import delta_bound, trade_off_bound, with_zero_inflation
 from discreet.mechanisms.laplace.exact import delta_exact
-from discreet.mechanisms.laplace.grid import per_coordinate, public_grid
-from discreet.mechanisms.laplace.posterior import share_of_truths
 from discreet.mechanisms.laplace.sampler import Sampling, earlier_slack, noisy_steps
 from discreet.mechanisms.laplace.trade_off import trade_off_exact
-from discreet.mechanisms.record import RecordMechanism
 from discreet.privacy import Guarantee
 from discreet.privacy.bounds import exp_bounds, round_down, round_up
 from discreet.randomness import Randomness, Thresholds, resolve
 from discreet.randomness.continuous import exponential, normal
 from discreet.randomness.scratch import Scratch
+
+#: The default grid is this much finer than the noise, and than the box.
+_FINER_BITS = 12
+_FINER_BITS_OF_BOX = 8
+#: The finest grid: beyond it many numbers would have to be rounded from their bits.
+_FINEST_BITS = 20
+#: Bits between the largest number of a box and its grid: whole steps must be exact in floating point, also with noise.
+_MAX_MAGNITUDE_BITS = 48
+
+
+def per_coordinate(value: Any, dimension: int, name: str) -> tuple[float, ...]:
+    """One number for all coordinates, or one for each."""
+    given = arguments.floats(value, name, MechanismError)
+    if given.ndim == 0:
+        return (arguments.number(value, name, MechanismError, above=0),) * dimension
+    if given.shape != (dimension,) or not np.all(given > 0):
+        raise MechanismError(f"{name} must be above 0: one number for all, or one number per coordinate ({dimension})")
+    return tuple(given.tolist())
+
+
+def public_grid(given: Any, box: Box, scales: tuple[float, ...]) -> tuple[float, ...]:
+    """Powers of two, checked against the noise and the size of the numbers."""
+    if given is None:
+        steps = tuple(
+            _default_step(one, high - low, max(abs(low), abs(high)))
+            for one, low, high in zip(scales, box.low, box.high, strict=True)
+        )
+    else:
+        steps = per_coordinate(given, box.dimension, "grid")
+    for j, (step, one) in enumerate(zip(steps, scales, strict=True)):
+        if math.frexp(step)[0] != 0.5:
+            raise MechanismError(f"the grid of coordinate {j} must be a power of two, such as 0.25 or 8, not {step}")
+        if step > one:
+            raise MechanismError(f"the grid of coordinate {j} must not be coarser than its noise ({one:g}), not {step}")
+        if step < one * 2.0**-_FINEST_BITS:
+            raise MechanismError(f"the grid of coordinate {j} must be at least 2^-{_FINEST_BITS} of its noise")
+        if max(abs(box.low[j]), abs(box.high[j]), one) / step > 2.0**_MAX_MAGNITUDE_BITS:
+            raise MechanismError(
+                f"the grid of coordinate {j} is too fine for numbers as large as its bounds; move the origin nearer"
+            )
+    return steps
+
+
+def _default_step(scale: float, width: float, largest: float) -> float:
+    """As fine as wished for, but not finer than the noise and the size of the numbers allow."""
+    wished = math.floor(min(math.log2(scale) - _FINER_BITS, math.log2(width) - _FINER_BITS_OF_BOX))
+    allowed = max(
+        math.ceil(math.log2(scale)) - _FINEST_BITS + 1, math.ceil(math.log2(max(largest, scale))) - _MAX_MAGNITUDE_BITS
+    )
+    return math.ldexp(1.0, max(wished, allowed))
+
+
+#: Nodes of the trapezoid rule in ln √W, from e^−60 (where the rest is 1e-52) to e^2 (1e-23).
+_LOG_ROOTS = np.linspace(-60.0, 2.0, 6_201)
+
+
+def share_of_truths(
+    widths: Iterable[float], scale: Sequence[float], grid: Sequence[float], zero_probability: float
+) -> float:
+    """The share of truths among the reports in the box, for truths spread evenly over it.
+
+    Whole numbers from 0 to 10 on a grid of 1, at (1, 0.1):
+
+    >>> round(share_of_truths([10], [13.84], [1], 0.09), 2)
+    0.3
+    """
+    from scipy.special import erf
+
+    root = np.exp(_LOG_ROOTS)
+    weight = 2 * root * root * np.exp(-root * root) * (_LOG_ROOTS[1] - _LOG_ROOTS[0])
+    inside, back = np.ones(root.size), np.ones(root.size)
+    for width, one, step in zip(widths, scale, grid, strict=True):
+        inside *= _stays((width + step) / (one * root))
+        back *= erf(step / (2 * math.sqrt(2) * one * root))
+    noisy = 1 - zero_probability
+    return float((zero_probability + noisy * (weight @ back)) / (zero_probability + noisy * (weight @ inside)))
+
+
+def _stays(b: Floats) -> Floats:
+    """``E(1 − |N|/b)₊ = 2Φ(b) − 1 − (2/b)(φ(0) − φ(b))``; the first terms of its series where these cancel."""
+    from scipy.special import erf
+
+    top = 1 / math.sqrt(2 * math.pi)
+    whole = erf(b / math.sqrt(2)) + 2 * top * np.expm1(-b * b / 2) / b
+    return np.asarray(np.where(b < 1e-3, top * b * (1 - b * b / 12), whole))
+
 
 Level = Literal["record", "attribute"]
 

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.arguments import Floats
 from discreet.randomness import Randomness, Thresholds
-from discreet.randomness.continuous import PRODUCT_ERROR, Exponentials, Normals
-from discreet.randomness.lazy import LazyExponential, nearest_step
+from discreet.randomness.continuous import PRODUCT_ERROR, Exponentials, LazyExponential, Normals, nearest_step
 from discreet.randomness.scratch import Scratch
 
 Sampling = Literal["exact", "52-bit"]

@@ -18,7 +18,7 @@ from discreet.publish.plan.sections import Budget
 
 if TYPE_CHECKING:
     from discreet.design import BudgetSplit
-    from discreet.design.budget.targets import Wanted
+    from discreet.design.budgets.margin_targets import Wanted
 
 #: Mechanisms whose margins say nothing about ε, or that cannot promise one.
 _WITHOUT = ("channel", "zero-inflated-laplace")

@@ -55,7 +55,7 @@ def unbiased_block(
 
 def read_one_number(section: Section, files: PlanFiles) -> OneNumberBlock:
     """``report = "one"``: several columns of numbers, of which every row reports one, drawn at random."""
-    from discreet.design.means import one_number
+    from discreet.design.numbers.several_means import one_number
 
     if section.text("mechanism") != "unbiased":
         raise PlanError(f'{section.at("report")} goes with mechanism = "unbiased"')

@@ -1,0 +1,1 @@
+"""Yes/no questions: the (ε, δ)-private response of least variance."""

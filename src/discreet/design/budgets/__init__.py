@@ -1,0 +1,1 @@
+"""A total ε split over columns."""

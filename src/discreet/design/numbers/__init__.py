@@ -1,0 +1,1 @@
+"""Numbers: unbiased reports of least variance, and Laplace noise."""

@@ -1,0 +1,1 @@
+"""Ordered or metric values: reports near the true value."""

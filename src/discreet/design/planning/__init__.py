@@ -1,0 +1,1 @@
+"""Sample size, margin of error, power, and detection of cheating."""

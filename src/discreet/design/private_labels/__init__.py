@@ -1,0 +1,1 @@
+"""Randomised labels for a regression: the response of most information about the coefficients."""

@@ -1,0 +1,1 @@
+"""Several attributes at once: the smallest ε of a record at given levels of its attributes."""
