@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet import Box, Guarantee, Plan, Randomness, Release, audit, design, estimate, mechanisms, publish
+from discreet import Box, Guarantee, Plan, Randomness, Release, audit, design, estimate, mechanisms, privacy, publish
 from discreet.estimate import Batch
 from discreet.estimate.regressions.likelihood.multinomial import multinomial_regression
 from discreet.manifest.signature import PublicKey, SigningKey, new_keys
@@ -121,6 +121,11 @@ def _compliance() -> Iterator[Call]:
     yield Call("NoncomplianceRegression.predict_second", fit.predict_second, {"Z": data["X"][:, :1]})
     yield Call("NoncomplianceRegression.second_interval", fit.second_interval, {"level": 0.95})
     wanted: dict[str, Any] = {"share": 0.4, "power": 0.8, "epsilon": 1.0, "level": 0.05, "prevalence": 0.3}
+    target = {"epsilon": 0.1, "delta": 1e-9, "people": 1_000, "build": None}
+    yield Call("design.local_epsilon", design.local_epsilon, target)
+    file = {"mechanism": mechanisms.GeneralizedResponse(3, 1.0), "people": 1_000, "delta": 1e-9}
+    yield Call("privacy.shuffled", privacy.shuffled, file)
+    yield Call("privacy.compose", privacy.compose, {"guarantees": [Guarantee(1.0)], "delta": 1e-6})
     yield Call("design.detect_cheating", design.detect_cheating, {**wanted, "truthful": 0.1, "mirrored": False})
 
 

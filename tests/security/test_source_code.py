@@ -42,7 +42,7 @@ LOADS_ITS_OWN = {ROOT / path for path in ("lazy_names.py", "cli/app.py")}
 #: What driver and executors of one run hand to each other: the layout, checked by a digest that travels apart, and
 #: sums. Spark itself sends its functions in this form.
 BETWEEN_EXECUTORS = {
-    (ROOT / "publish" / "run" / "distributed.py", "pickle"),
+    (ROOT / "publish" / "spark.py", "pickle"),
     (ROOT / "engines" / "spark.py", "pickle"),
 }
 #: One system call that Python has no name for: two folders exchange theirs.

@@ -75,7 +75,7 @@ from discreet import Release, engines
 from discreet.estimate.data import map_reduce
 from discreet.estimate.regressions import reading
 from discreet.estimate.regressions.formula import corrected_regression
-from discreet.manifest import tables
+from discreet.tables import readers as tables
 tables.MAX_BATCH_ROWS = reading._ROWS = 1 << 15
 map_reduce.HELD_BYTES = 1 << 22
 peaks = []

@@ -7,7 +7,7 @@ from typing import Any
 
 from discreet import arguments, limits
 from discreet.design.result import Design
-from discreet.errors import DesignError, PrivacyError
+from discreet.errors import Argument, DesignError, PrivacyError
 from discreet.privacy.shuffled import MAX_COUNTED, MAX_LOCAL, TOLERANCE, at_local_epsilon, universal_law
 
 #: How far the answer may lie below the largest local ε, relative.
@@ -44,7 +44,7 @@ def local_epsilon(epsilon: float, delta: float, people: int, build: Callable[[fl
     """
     epsilon = arguments.number(epsilon, "epsilon", PrivacyError, above=0, most=MAX_LOCAL)
     delta = arguments.number(delta, "delta", PrivacyError, above=0, below=1)
-    people = arguments.whole(people, "people", PrivacyError, least=1, most=limits.ROWS)
+    people = arguments.whole(people, "people", DesignError, least=1, most=limits.ROWS)
     # A little below the target, so that the ε which is stated for the file, rounded up, meets it as well.
     target = epsilon * (1 - 2 * TOLERANCE)
 
@@ -58,7 +58,7 @@ def local_epsilon(epsilon: float, delta: float, people: int, build: Callable[[fl
     if build is None:
         return low
     if not callable(build):
-        raise DesignError(f"build must be a function of the local ε, not {arguments.shown(build)}")
+        raise DesignError(Argument("build"), f" must be a function of the local ε, not {arguments.shown(build)}")
     high = None
     while not own(low):  # what is built has a larger local ε than the level it was given
         low, high = low / 2, low
@@ -69,7 +69,10 @@ def local_epsilon(epsilon: float, delta: float, people: int, build: Callable[[fl
 
 def _mechanisms(build: Any, level: float) -> Any:
     """What the function builds at a level, designs replaced by their mechanisms."""
-    built = build(level)
+    try:
+        built = build(level)
+    except TypeError as error:
+        raise DesignError(Argument("build"), f" must be a function of the local ε: build({level:g}) failed") from error
     if isinstance(built, list | tuple):
         return [one.mechanism if isinstance(one, Design) else one for one in built]
     return built.mechanism if isinstance(built, Design) else built
